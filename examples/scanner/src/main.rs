@@ -1,0 +1,3 @@
+//! A sample webhook extension.
+
+fn main() {}

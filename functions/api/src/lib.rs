@@ -1,0 +1,1 @@
+//! The HTTP entry of Annex: one router for every contract.

@@ -1,0 +1,1 @@
+//! Fans the daily update event out to every install.

@@ -1,0 +1,1 @@
+//! Delivers queued calls, events and error reports to extensions.

@@ -1,0 +1,1 @@
+//! Every function of Annex in one process.

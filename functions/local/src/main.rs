@@ -1,0 +1,3 @@
+//! The `annex` binary.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Turns usage reports into usage counters.

@@ -1,0 +1,1 @@
+//! Delayed continuations and slow retries come back here.

@@ -1,0 +1,20 @@
+//! The contracts of Annex and the life of a call.
+//!
+//! **Invariant:** nothing here reads a clock, the environment, a socket or a file; time, randomness and the outside
+//! come through [`ports`]. **Invariant:** no engine, store or cloud type appears here. **Invariant:** what an answer
+//! means is decided by pure functions that return what to do; thin shells do it.
+//!
+//! The modules in reading order: the numbers ([`limits`]), what a refusal looks like ([`fault`]), names and times, the
+//! [`ports`], where things lie ([`keys`], [`model`], [`seal`]), and then one module for each promise.
+
+pub mod fault;
+pub mod ids;
+pub mod keys;
+pub mod limits;
+pub mod model;
+pub mod ports;
+pub mod seal;
+pub mod time;
+
+pub mod auth;
+pub mod call;

@@ -1,0 +1,218 @@
+//! Every number of the contracts and of the platform, by topic, with its unit in its type or name.
+//!
+//! How two limits relate is checked when compiling, at the end of this file.
+
+use std::time::Duration;
+
+// --- Transport and retries (LC-031 to LC-048) ---
+
+/// Version every webhook message carries (LC-027).
+pub const PROTOCOL_VERSION: u32 = 20_221_218;
+
+/// Longest a webhook attempt may last, its body included (LC-031, LC-032).
+pub const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Attempts of one call, the first included (LC-035).
+pub const ATTEMPTS_MAX: u32 = 3;
+
+/// Delay before the first retry, before jitter (LC-036).
+pub const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// No retry delay exceeds this, jitter included (LC-037).
+pub const RETRY_DELAY_MAX: Duration = Duration::from_secs(15);
+
+/// Factor by which the retry delay grows (LC-038).
+pub const RETRY_FACTOR: u32 = 2;
+
+/// Jitter of a retry delay, in percent either way (LC-039).
+pub const RETRY_JITTER_PERCENT: u32 = 20;
+
+/// First delay after a 429; doubles up to [`SLOW_RETRY_DELAY_MAX`] (LC-045).
+pub const SLOW_RETRY_DELAY: Duration = Duration::from_secs(30);
+
+/// Longest delay between two slow retries; what one queue message can wait.
+pub const SLOW_RETRY_DELAY_MAX: Duration = Duration::from_secs(900);
+
+/// How long a call that is answered 429 is tried again, unless set otherwise.
+pub const SLOW_RETRY_WINDOW: Duration = Duration::from_secs(6 * 3600);
+
+/// Largest response body of an extension: 100 MB, decimal (LC-047).
+pub const RESPONSE_BYTES_MAX: usize = 100_000_000;
+
+/// Bodies above this are "large": only [`LARGE_BODIES_AT_ONCE`] are read at a time.
+pub const LARGE_BODY_BYTES: usize = 1 << 20;
+
+/// Large bodies held in memory at a time by one process.
+pub const LARGE_BODIES_AT_ONCE: usize = 4;
+
+// --- Continuations (LC-072 to LC-085) ---
+
+/// Longest delay of a continuation; longer asks are clamped and reported (LC-074).
+pub const CONTINUATION_DELAY_MAX: Duration = Duration::from_secs(300);
+
+/// Deepest level of a chain; the first call is level 0 (LC-076).
+pub const CONTINUATION_LEVEL_MAX: u32 = 100;
+
+/// Continuations of one response; further ones are cut and reported (LC-080).
+pub const CONTINUATIONS_PER_RESPONSE_MAX: usize = 100;
+
+/// How long a repeat publish of the same continuation is dropped (LC-083, LC-084).
+pub const CONTINUATION_DEDUPE: Duration = Duration::from_secs(2 * 3600);
+
+// --- Calls across extensions ---
+
+/// Deepest chain of calls across extensions; the root call is depth 1.
+pub const CALL_DEPTH_MAX: u32 = 100;
+
+// --- Metrics (LC-092, LC-099) ---
+
+/// SKUs of one report; a larger report is discarded whole (LC-092, LC-093).
+pub const SKUS_PER_REPORT_MAX: usize = 10;
+
+/// Longest SKU name, in bytes.
+pub const SKU_BYTES_MAX: usize = 128;
+
+/// How long a metric report's key is remembered (LC-099).
+pub const METRIC_DEDUPE: Duration = Duration::from_secs(30 * DAY_SECS);
+
+/// How long usage counters are kept.
+pub const USAGE_RETENTION: Duration = Duration::from_secs(400 * DAY_SECS);
+
+// --- Schema and caches (LC-109, LC-147) ---
+
+/// How long an extension's schema is trusted (LC-147).
+pub const SCHEMA_TTL: Duration = Duration::from_secs(60);
+
+/// How long the answer to "does it advertise `update`?" is trusted (LC-109).
+pub const ADVERTISED_TTL: Duration = Duration::from_secs(3600);
+
+/// Schemas a process keeps.
+pub const SCHEMAS_CACHED_MAX: u64 = 1_000;
+
+/// Largest schema answer, in bytes.
+pub const SCHEMA_BYTES_MAX: usize = 4 << 20;
+
+// --- Payloads ---
+
+/// Largest request `data`, in bytes of JSON text.
+pub const REQUEST_BYTES_MAX: usize = 10 << 20;
+
+/// Largest HTTP request body the API reads, in bytes.
+pub const API_BODY_BYTES_MAX: usize = 16 << 20;
+
+/// Deepest nesting of any JSON text that comes from outside; the root container is level 1.
+pub const JSON_DEPTH_MAX: usize = 64;
+
+/// Payloads above this leave the record and go to the blobs, in bytes.
+pub const INLINE_BYTES_MAX: usize = 64 << 10;
+
+/// Largest item of the store, keys included, in bytes (DynamoDB).
+pub const ITEM_BYTES_MAX: usize = 400 << 10;
+
+/// Writes of one commit (DynamoDB transactions).
+pub const COMMIT_WRITES_MAX: usize = 100;
+
+/// Largest partition key, in bytes (DynamoDB).
+pub const PARTITION_KEY_BYTES_MAX: usize = 2048;
+
+/// Largest sort key, in bytes (DynamoDB).
+pub const SORT_KEY_BYTES_MAX: usize = 1024;
+
+/// Items of one page of a query.
+pub const PAGE_ITEMS_MAX: usize = 1_000;
+
+// --- Queues ---
+
+/// Longest delay of a queue message (SQS).
+pub const QUEUE_DELAY_MAX: Duration = Duration::from_secs(900);
+
+/// Largest queue message, in bytes (SQS).
+pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
+
+/// Messages handed over at a time.
+pub const QUEUE_BATCH_MAX: usize = 10;
+
+/// Receives after which a message is a dead letter.
+pub const QUEUE_RECEIVES_MAX: u32 = 8;
+
+/// How long a message is hidden from others after it was received. Also the lease of a running call: it outlasts
+/// three attempts of two minutes and the delays between them.
+pub const LEASE: Duration = Duration::from_secs(390);
+
+/// Queue-driven deliveries under way at a time for one extension in one process.
+pub const DELIVERIES_PER_EXTENSION_MAX: usize = 64;
+
+// --- Records ---
+
+/// How long invocation records are kept.
+pub const RECORD_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
+
+/// How long an error of an organization is kept after it was last seen.
+pub const ERROR_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
+
+/// Longest text of an organization error, in bytes; the rest is cut.
+pub const ERROR_TEXT_BYTES_MAX: usize = 2_048;
+
+/// Telemetry events are kept this long, unless set otherwise.
+pub const TELEMETRY_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
+
+/// Largest telemetry event, in bytes.
+pub const EVENT_BYTES_MAX: usize = 256 << 10;
+
+/// Events of one webhook delivery to an adapter.
+pub const EVENTS_PER_POST_MAX: usize = 1_000;
+
+/// Rules of one organization.
+pub const RULES_PER_ORG_MAX: usize = 200;
+
+// --- Names, keys, tokens ---
+
+/// Longest `Idempotency-Key`, in bytes.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
+
+/// Longest name of an extension, an action, a hive record, in bytes.
+pub const NAME_BYTES_MAX: usize = 128;
+
+/// Shortest shared secret of an extension, in characters.
+pub const SHARED_SECRET_CHARS_MIN: usize = 32;
+
+/// How long a token for an extension is valid; outlasts three attempts.
+pub const EXTENSION_TOKEN_TTL: Duration = Duration::from_secs(15 * 60);
+
+/// How long a caller's token is valid unless it asks for less or more.
+pub const TOKEN_TTL: Duration = Duration::from_secs(3600);
+
+/// Longest validity a caller may ask for.
+pub const TOKEN_TTL_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// How long an extension's token still works after its install was removed, so that it can clean up.
+pub const REMOVED_INSTALL_GRACE: Duration = Duration::from_secs(3600);
+
+// --- Waiting ---
+
+/// Longest a caller is kept waiting before the answer is 202.
+pub const WAIT_MAX: Duration = Duration::from_secs(25);
+
+// --- Secrets ---
+
+/// Secret values shorter than this are not redacted: they would hide half of every text.
+pub const REDACTED_CHARS_MIN: usize = 4;
+
+/// Encoded forms of a secret value are redacted from this length on.
+pub const REDACTED_ENCODED_CHARS_MIN: usize = 8;
+
+const DAY_SECS: u64 = 86_400;
+
+// A continuation and a slow retry travel as one delayed message each.
+const _: () = assert!(CONTINUATION_DELAY_MAX.as_secs() <= QUEUE_DELAY_MAX.as_secs());
+const _: () = assert!(SLOW_RETRY_DELAY_MAX.as_secs() <= QUEUE_DELAY_MAX.as_secs());
+// The slow path is slower than any fast retry.
+const _: () = assert!(RETRY_DELAY_MAX.as_secs() < SLOW_RETRY_DELAY.as_secs());
+// A lease outlasts the longest run of one call: its attempts and the delays between.
+const _: () = assert!(
+    WEBHOOK_TIMEOUT.as_secs() * ATTEMPTS_MAX as u64 + RETRY_DELAY_MAX.as_secs() < LEASE.as_secs()
+);
+// A call's token outlasts its lease.
+const _: () = assert!(LEASE.as_secs() < EXTENSION_TOKEN_TTL.as_secs());
+// What stays inline fits an item beside its keys, and a message.
+const _: () = assert!(2 * INLINE_BYTES_MAX < ITEM_BYTES_MAX && ITEM_BYTES_MAX < MESSAGE_BYTES_MAX);

@@ -1,0 +1,117 @@
+//! What the platform stores about organizations and extensions, as JSON in the items' data.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::ids::{ExtensionName, Oid};
+use crate::seal::Sealed;
+use crate::time::Timestamp;
+
+/// An organization.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Org {
+    /// Its id.
+    pub oid: Oid,
+    /// What people call it.
+    pub name: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// An extension definition: the published thing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definition {
+    /// Its name, unique on the platform.
+    pub name: ExtensionName,
+    /// Where its webhooks go.
+    pub url: String,
+    /// The shared secret that signs them. Bound to the extension's name.
+    pub secret: Sealed,
+    /// For people.
+    #[serde(default)]
+    pub description: String,
+    /// What its own tokens may do in an organization that is subscribed.
+    #[serde(default)]
+    pub permissions: Vec<String>,
+    /// Extensions that an organization must be subscribed to first.
+    #[serde(default)]
+    pub required_extensions: Vec<ExtensionName>,
+    /// Labels such as `segment` or `bulk`; kept and shown.
+    #[serde(default)]
+    pub flairs: Vec<String>,
+    /// The events it wants; `None`: what its schema says.
+    #[serde(default)]
+    pub events: Option<Vec<String>>,
+    /// When it was registered.
+    pub created_at: Timestamp,
+    /// When it was last changed. A change empties the schema cache of its extension.
+    pub updated_at: Timestamp,
+}
+
+/// An install: an organization's subscription to an extension.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subscription {
+    /// The extension.
+    pub extension: ExtensionName,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Grows with each re-key: tokens of an earlier generation are refused.
+    pub generation: u32,
+    /// When it was removed. Such an entry stays for [`crate::limits::REMOVED_INSTALL_GRACE`], so that the extension
+    /// can clean up with the token of its `unsubscribe` event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed_at: Option<Timestamp>,
+}
+
+/// A hive record.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HiveRecord {
+    /// The record's data: a JSON object, byte for byte as it was written; sealed where it can hold secrets.
+    pub data: HiveData,
+    /// What the user may set beside the data.
+    pub user: UserMetadata,
+    /// A version of data and user metadata.
+    pub etag: String,
+    /// A UUID of the record.
+    pub guid: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Who made it.
+    pub created_by: String,
+    /// When it was last changed.
+    pub last_mod: Timestamp,
+    /// Who changed it last.
+    pub last_author: String,
+}
+
+/// The data of a hive record, as stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HiveData {
+    /// As it is.
+    Plain(Box<RawValue>),
+    /// Sealed, bound to organization, hive and name.
+    Sealed(Sealed),
+}
+
+/// User metadata of a hive record. Times are in milliseconds, 0: never.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserMetadata {
+    /// A disabled record is kept and not used.
+    pub enabled: bool,
+    /// Labels.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// For people.
+    #[serde(default)]
+    pub comment: String,
+    /// From when on the record is gone; 0: never.
+    #[serde(default)]
+    pub expiry: i64,
+}
+
+impl Default for UserMetadata {
+    fn default() -> Self {
+        Self { enabled: true, tags: Vec::new(), comment: String::new(), expiry: 0 }
+    }
+}

@@ -1,0 +1,437 @@
+//! The traits through which the core reaches the outside.
+//!
+//! A port speaks our words, says an ordinary lost race with a value, and keeps `Err` for a broken outside world.
+//! Each port's promises stand on its trait and are checked for every adapter by a suite in [`crate::testkit`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use uuid::Uuid;
+use zeroize::Zeroizing;
+
+use crate::time::Timestamp;
+
+/// The outside world is broken: a disk, a service, a limit of it. The text is for the log, never for a caller.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct Outage {
+    /// What was tried, and what came of it.
+    pub what: String,
+    /// Where it came from.
+    #[source]
+    pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    /// Whether nothing can be written at the moment, while reading still works (a full disk).
+    pub write_refused: bool,
+}
+
+impl Outage {
+    /// An outage without a cause of its own.
+    pub fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), source: None, write_refused: false }
+    }
+
+    /// An outage with its cause.
+    pub fn caused(
+        what: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self { what: what.into(), source: Some(source.into()), write_refused: false }
+    }
+}
+
+/// Where an item lies: items of one partition are ordered by their sort key, byte by byte.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Partition key: 1 to 2,048 bytes.
+    pub partition: String,
+    /// Sort key: 1 to 1,024 bytes.
+    pub sort: String,
+}
+
+impl Key {
+    /// A key of both parts.
+    pub fn new(partition: impl Into<String>, sort: impl Into<String>) -> Self {
+        Self { partition: partition.into(), sort: sort.into() }
+    }
+}
+
+/// A live item of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// What was put; opaque to the store.
+    pub data: Vec<u8>,
+    /// Its counters, by name. A counter never overflows: it stops at 38 decimal digits.
+    pub counters: BTreeMap<String, i128>,
+    /// Grows with every write of the item; starts at 1.
+    pub revision: u64,
+    /// From when on it is absent.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// What must hold for a write to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Nothing.
+    Always,
+    /// There is no live item.
+    Absent,
+    /// There is a live item.
+    Present,
+    /// There is a live item of just this revision.
+    Revision(u64),
+}
+
+/// One write of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Write {
+    /// Puts `data`, and drops the counters of what stood there.
+    Put {
+        /// Where.
+        key: Key,
+        /// What.
+        data: Vec<u8>,
+        /// From when on it is absent; `None` keeps it.
+        expires_at: Option<Timestamp>,
+        /// Under which condition.
+        when: When,
+    },
+    /// Removes the item. Removing what is absent is fine unless the condition says otherwise.
+    Delete {
+        /// Where.
+        key: Key,
+        /// Under which condition.
+        when: When,
+    },
+    /// Creates the item with `data` unless a live one stands there, adds to its counters, and moves its expiry.
+    /// It has no condition, so it never fails a commit.
+    Tally {
+        /// Where.
+        key: Key,
+        /// What a new item holds; what stands there stays.
+        data: Vec<u8>,
+        /// What is added to which counter.
+        add: Vec<(String, i128)>,
+        /// The new expiry.
+        expires_at: Option<Timestamp>,
+    },
+}
+
+/// The queues of the platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum QueueName {
+    /// Calls, events and error reports to deliver now.
+    Dispatch,
+    /// Continuations, slow retries and watches: everything that comes back later.
+    Resume,
+    /// Usage reports.
+    Meter,
+}
+
+impl QueueName {
+    /// Every queue.
+    pub const ALL: &[Self] = &[Self::Dispatch, Self::Resume, Self::Meter];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dispatch => "dispatch",
+            Self::Resume => "resume",
+            Self::Meter => "meter",
+        }
+    }
+}
+
+/// A message to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// To which queue.
+    pub queue: QueueName,
+    /// Its text: at most [`crate::limits::MESSAGE_BYTES_MAX`] bytes.
+    pub body: String,
+    /// How long nobody sees it: at most [`crate::limits::QUEUE_DELAY_MAX`].
+    pub delay: Duration,
+}
+
+/// A message that the sender works on itself, in the same process: nobody sees it for `lease`, or until that process
+/// is gone. The commit that finishes the work names its `id` in [`Commit::released`], and it is gone. On a store that
+/// cannot do that in the same commit at no cost, it may be left out ([`Store::holds`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// Chosen by the sender, unique.
+    pub id: Uuid,
+    /// What is sent if the work is not finished.
+    pub send: Outgoing,
+}
+
+/// What happens together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Commit {
+    /// At most [`crate::limits::COMMIT_WRITES_MAX`], of different keys.
+    pub writes: Vec<Write>,
+    /// Messages to send.
+    pub sends: Vec<Outgoing>,
+    /// Messages held for the sender.
+    pub holds: Vec<Hold>,
+    /// Ids of held messages that are not needed any more.
+    pub released: Vec<Uuid>,
+}
+
+/// How a commit came out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Committed {
+    /// All of it happened.
+    Done,
+    /// Nothing of it happened: the condition of the write at `index` does not hold. This is what stands there.
+    Lost {
+        /// Which write.
+        index: usize,
+        /// The live item at its key.
+        found: Option<Item>,
+    },
+}
+
+/// Which items a query reads: those of one partition whose sort key is in `from..to`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// The partition.
+    pub partition: String,
+    /// First sort key, included; for the next page of a forward query, the cursor.
+    pub from: String,
+    /// End of the range, excluded; empty: no end. For the next page of a backward query, the cursor.
+    pub to: String,
+    /// Items of this page, at most [`crate::limits::PAGE_ITEMS_MAX`].
+    pub limit: usize,
+    /// From the end to the start.
+    pub backward: bool,
+}
+
+impl Query {
+    /// All items of a partition whose sort key starts with `prefix`, in order.
+    pub fn prefix(partition: impl Into<String>, prefix: &str) -> Self {
+        Self {
+            partition: partition.into(),
+            from: prefix.to_owned(),
+            to: after_prefix(prefix),
+            limit: crate::limits::PAGE_ITEMS_MAX,
+            backward: false,
+        }
+    }
+}
+
+/// The first text that sorts after everything that starts with `prefix`; empty where there is none.
+fn after_prefix(prefix: &str) -> String {
+    // Sort keys are ASCII where they are queried by prefix, so the last character can be raised.
+    let mut text = prefix.to_owned();
+    while let Some(last) = text.pop() {
+        if let Some(next) = char::from_u32(u32::from(last) + 1) {
+            text.push(next);
+            return text;
+        }
+    }
+    text
+}
+
+/// A page of a query.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Page {
+    /// Sort keys and items, in the order asked for.
+    pub items: Vec<(String, Item)>,
+    /// Where to go on: the new `from` of a forward query, the new `to` of a backward one. `None`: that was all.
+    pub next: Option<String>,
+}
+
+/// Items under (partition, sort) keys, and the messages that leave with them.
+///
+/// **Contract.** An expired item is absent to every method, whether or not it has been removed. Of two writers under
+/// one condition at most one is done. A commit happens whole or not at all as far as its writes go; its sends happen
+/// when its writes did, at least once, and where [`Store::atomic`] is true in the same step. What `commit` answered
+/// [`Committed::Done`] to survives the death of the process at any moment.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// The live item at `key`.
+    async fn get(&self, key: &Key) -> Result<Option<Item>, Outage>;
+
+    /// The live items of a range, in order.
+    async fn query(&self, query: Query) -> Result<Page, Outage>;
+
+    /// Writes and sends, together.
+    async fn commit(&self, commit: Commit) -> Result<Committed, Outage>;
+
+    /// Whether [`Commit::holds`] are kept. Where not, they are ignored.
+    fn holds(&self) -> bool;
+
+    /// Whether writes and sends are one step.
+    fn atomic(&self) -> bool;
+
+    /// Grows each time the owner of leases starts anew. A lease of an earlier epoch is over: its owner is gone.
+    fn epoch(&self) -> u64;
+}
+
+/// A message as a function gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Names it in the answer to the batch.
+    pub id: String,
+    /// Its text.
+    pub body: String,
+    /// How often it has been received, this time included.
+    pub receives: u32,
+}
+
+/// A message of a batch that is not done: it comes back, after `retry_after` where that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undone {
+    /// The message's id.
+    pub id: String,
+    /// When it may come back; `None`: when its visibility ends.
+    pub retry_after: Option<Duration>,
+    /// Whether this receive counts towards the dead letters. A message that waits for its turn is not at fault.
+    pub counts: bool,
+}
+
+/// A function that takes batches of messages: what a Lambda behind a queue does, and what the local poller calls.
+#[async_trait]
+pub trait Handler: Send + Sync {
+    /// Works on a batch, message by message, and names those that are not done.
+    async fn handle(&self, batch: Vec<Message>) -> Vec<Undone>;
+}
+
+/// Larger payloads than an item holds.
+///
+/// **Contract.** What was put under a key is what `get` answers, byte for byte, until it expires; a second put of a
+/// key replaces the first whole.
+#[async_trait]
+pub trait Blobs: Send + Sync {
+    /// Keeps `bytes` under `key` at least until `expires_at`.
+    async fn put(&self, key: &str, bytes: Bytes, expires_at: Timestamp) -> Result<(), Outage>;
+    /// What is kept under `key`.
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, Outage>;
+    /// Forgets `key`.
+    async fn delete(&self, key: &str) -> Result<(), Outage>;
+}
+
+/// A key of 256 bits.
+pub type SymmetricKey = Zeroizing<[u8; 32]>;
+
+/// What a key is for. Keys of different uses are different.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyUse {
+    /// Sealing secrets at rest.
+    Seal,
+    /// Signing tokens.
+    Token,
+    /// Hashing API keys, so that a stolen store does not give them away.
+    ApiKey,
+}
+
+/// Keys by id, with rotation: the newest seals and signs, the older ones still open and verify.
+pub trait Keyring: Send + Sync {
+    /// The id of the newest key.
+    fn current(&self) -> u32;
+    /// The key of this id for this use.
+    fn key(&self, id: u32, usage: KeyUse) -> Option<SymmetricKey>;
+    /// Whether this text is the operator's sign-in secret. Takes the same time whatever differs.
+    fn is_operator(&self, secret: &str) -> bool;
+}
+
+/// Time. A wall clock may jump; the steady one never does.
+#[async_trait]
+pub trait Clock: Send + Sync {
+    /// The wall clock: what records, tokens and calendars go by.
+    fn now(&self) -> Timestamp;
+    /// A clock that never jumps while the process lives, near the wall clock at its start: what leases and delays go by.
+    fn steady(&self) -> Timestamp;
+    /// Waits, on the steady clock.
+    async fn sleep(&self, duration: Duration);
+}
+
+/// Ids and random numbers.
+pub trait Ids: Send + Sync {
+    /// A new id, ordered by time (UUID version 7).
+    fn uuid(&self) -> Uuid;
+    /// 64 random bits.
+    fn random(&self) -> u64;
+    /// 256 random bits that nobody can guess, for keys and tags.
+    fn secret(&self) -> [u8; 32];
+}
+
+/// A request to an extension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookRequest {
+    /// Where to.
+    pub url: String,
+    /// Header names in lower case, and values.
+    pub headers: Vec<(&'static str, String)>,
+    /// The bytes on the wire.
+    pub body: Bytes,
+    /// Over connecting, sending, waiting and reading the whole answer.
+    pub timeout: Duration,
+    /// More of a body than this is not read.
+    pub response_bytes_max: usize,
+}
+
+/// What an extension answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookAnswer {
+    /// HTTP status.
+    pub status: u16,
+    /// The `retry-after` header, if there was one that is text.
+    pub retry_after: Option<String>,
+    /// The whole body.
+    pub body: Bytes,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendFault {
+    /// Our own rules refuse the target: nothing was sent, and a retry changes nothing.
+    #[error("target refused: {0}")]
+    Refused(String),
+    /// No connection, so nothing was sent.
+    #[error("could not connect: {0}")]
+    NotSent(String),
+    /// The connection broke after something may have been sent.
+    #[error("connection failed: {0}")]
+    Broken(String),
+    /// The time is over.
+    #[error("no answer within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// The body is too large: its declared size, or what was read when the limit was passed.
+    #[error("response body size {size} exceeds limit")]
+    TooLarge {
+        /// Bytes declared, or read.
+        size: u64,
+    },
+}
+
+/// The way out to extensions.
+///
+/// **Contract.** Names are resolved once and every address is checked; a redirect is an answer, never followed;
+/// `timeout` ends the body as well as the headers; nothing is sent again by itself.
+#[async_trait]
+pub trait Outbound: Send + Sync {
+    /// Whether a URL may be registered at all: its form and its literal addresses. The text says why not.
+    fn check_url(&self, url: &str) -> Result<(), String>;
+    /// Sends, and reads the whole answer.
+    async fn send(&self, request: WebhookRequest) -> Result<WebhookAnswer, SendFault>;
+}
+
+/// Everything the core reaches the outside through.
+#[derive(Clone)]
+pub struct Ports {
+    /// Items and messages.
+    pub store: Arc<dyn Store>,
+    /// Larger payloads.
+    pub blobs: Arc<dyn Blobs>,
+    /// Keys.
+    pub keyring: Arc<dyn Keyring>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Ids.
+    pub ids: Arc<dyn Ids>,
+    /// The way out.
+    pub outbound: Arc<dyn Outbound>,
+}

@@ -1,0 +1,88 @@
+//! Sealing at rest: authenticated encryption, bound to where a value belongs.
+
+use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::keys::digest_bytes;
+use crate::ports::{Ids, KeyUse, Keyring, Outage};
+
+/// A sealed value: `<key id>.<base64 of nonce and ciphertext>`. It shows nothing, also in `Debug`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Sealed(String);
+
+/// Seals `plain` so that it opens only under the same `binding` (tenant, install, name, …), each part a field of it.
+///
+/// AES-256-GCM-SIV (RFC 8452): a repeated nonce gives away at most that two values are equal.
+pub fn seal(keyring: &dyn Keyring, ids: &dyn Ids, binding: &[&str], plain: &[u8]) -> Sealed {
+    let id = keyring.current();
+    let key = cipher(keyring, id).expect("the current key is in the ring");
+    let random = ids.secret();
+    let mut nonce = [0; NONCE_LEN];
+    nonce.copy_from_slice(&random[..NONCE_LEN]);
+    let mut bytes = plain.to_vec();
+    key.seal_in_place_append_tag(
+        Nonce::assume_unique_for_key(nonce),
+        Aad::from(bound(binding)),
+        &mut bytes,
+    )
+    .expect("a value of less than 64 GiB can be sealed");
+    let mut out = nonce.to_vec();
+    out.append(&mut bytes);
+    Sealed(format!("{id}.{}", BASE64.encode(out)))
+}
+
+/// Opens what [`seal`] made under the same binding.
+pub fn open(
+    keyring: &dyn Keyring,
+    binding: &[&str],
+    sealed: &Sealed,
+) -> Result<Zeroizing<Vec<u8>>, Outage> {
+    let broken =
+        || Outage::new("a sealed value does not open: it was changed, moved, or its key is gone");
+    let (id, text) = sealed.0.split_once('.').ok_or_else(broken)?;
+    let id = id.parse().map_err(|_| broken())?;
+    let key = cipher(keyring, id).ok_or_else(broken)?;
+    let mut bytes = Zeroizing::new(BASE64.decode(text).map_err(|_| broken())?);
+    if bytes.len() < NONCE_LEN {
+        return Err(broken());
+    }
+    let mut nonce = [0; NONCE_LEN];
+    nonce.copy_from_slice(&bytes[..NONCE_LEN]);
+    let plain = key
+        .open_within(
+            Nonce::assume_unique_for_key(nonce),
+            Aad::from(bound(binding)),
+            bytes.as_mut_slice(),
+            NONCE_LEN..,
+        )
+        .map_err(|_| broken())?
+        .len();
+    bytes.truncate(plain);
+    Ok(bytes)
+}
+
+/// Opens a sealed text.
+pub fn open_text(
+    keyring: &dyn Keyring,
+    binding: &[&str],
+    sealed: &Sealed,
+) -> Result<Zeroizing<String>, Outage> {
+    let bytes = open(keyring, binding, sealed)?;
+    String::from_utf8(bytes.to_vec())
+        .map(Zeroizing::new)
+        .map_err(|_| Outage::new("a sealed text is not UTF-8"))
+}
+
+fn cipher(keyring: &dyn Keyring, id: u32) -> Option<LessSafeKey> {
+    let key = keyring.key(id, KeyUse::Seal)?;
+    Some(LessSafeKey::new(UnboundKey::new(&AES_256_GCM_SIV, &key[..]).expect("a key of 32 bytes")))
+}
+
+fn bound(binding: &[&str]) -> [u8; 32] {
+    let parts: Vec<&[u8]> = binding.iter().map(|part| part.as_bytes()).collect();
+    digest_bytes(&parts)
+}
