@@ -16,5 +16,8 @@ pub mod ports;
 pub mod seal;
 pub mod time;
 
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
+
 pub mod auth;
 pub mod call;

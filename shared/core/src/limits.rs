@@ -112,6 +112,9 @@ pub const ITEM_BYTES_MAX: usize = 400 << 10;
 /// Writes of one commit (DynamoDB transactions).
 pub const COMMIT_WRITES_MAX: usize = 100;
 
+/// Everything that one commit writes, keys included, in bytes (DynamoDB transactions).
+pub const COMMIT_BYTES_MAX: usize = 4 << 20;
+
 /// Largest partition key, in bytes (DynamoDB).
 pub const PARTITION_KEY_BYTES_MAX: usize = 2048;
 
@@ -120,6 +123,12 @@ pub const SORT_KEY_BYTES_MAX: usize = 1024;
 
 /// Items of one page of a query.
 pub const PAGE_ITEMS_MAX: usize = 1_000;
+
+/// A page of a query ends early once its items hold this many bytes (DynamoDB). It holds at least one item.
+pub const PAGE_BYTES_MAX: usize = 1 << 20;
+
+/// Largest value of a counter, either way: 38 decimal digits (DynamoDB). Adding more stops there.
+pub const COUNTER_MAX: i128 = 10_i128.pow(38) - 1;
 
 // --- Queues ---
 

@@ -14,6 +14,10 @@ use zeroize::Zeroizing;
 
 use crate::time::Timestamp;
 
+mod check;
+
+pub use self::check::{check, check_key, check_query};
+
 /// The outside world is broken: a disk, a service, a limit of it. The text is for the log, never for a caller.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
@@ -234,7 +238,7 @@ fn after_prefix(prefix: &str) -> String {
     text
 }
 
-/// A page of a query.
+/// A page of a query. It may be shorter than asked for, even empty, while there is more: only `next` tells.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
     /// Sort keys and items, in the order asked for.
@@ -244,6 +248,8 @@ pub struct Page {
 }
 
 /// Items under (partition, sort) keys, and the messages that leave with them.
+///
+/// Every adapter refuses what [`check`] refuses, with an [`Outage`], whatever its own store would take.
 ///
 /// **Contract.** An expired item is absent to every method, whether or not it has been removed. Of two writers under
 /// one condition at most one is done. A commit happens whole or not at all as far as its writes go; its sends happen

@@ -1,0 +1,210 @@
+//! The limits of a commit, the same on every adapter, since no emulator of a cloud store refuses all of them.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use super::{Commit, Key, Outage, Outgoing, Query, Write};
+use crate::limits::{
+    COMMIT_BYTES_MAX, COMMIT_WRITES_MAX, ITEM_BYTES_MAX, MESSAGE_BYTES_MAX,
+    PARTITION_KEY_BYTES_MAX, QUEUE_DELAY_MAX, SORT_KEY_BYTES_MAX,
+};
+
+/// What a counter takes of an item beside its name, in bytes.
+const COUNTER_BYTES: usize = 21;
+
+/// Refuses a commit that passes a limit: empty or long keys, large items, too many writes, a key twice, large or
+/// empty messages, long delays. An adapter calls it before anything else.
+pub fn check(commit: &Commit) -> Result<(), Outage> {
+    if COMMIT_WRITES_MAX < commit.writes.len() {
+        return over("writes of a commit", commit.writes.len(), COMMIT_WRITES_MAX);
+    }
+    let mut total = 0;
+    for write in &commit.writes {
+        let (key, size) = measure(write);
+        check_key(key)?;
+        if ITEM_BYTES_MAX < size {
+            return over("bytes of an item", size, ITEM_BYTES_MAX);
+        }
+        total += size;
+    }
+    if COMMIT_BYTES_MAX < total {
+        return over("bytes of a commit", total, COMMIT_BYTES_MAX);
+    }
+    if has_duplicates(&commit.writes) {
+        return Err(Outage::new("a commit writes one key twice"));
+    }
+    commit.sends.iter().chain(commit.holds.iter().map(|hold| &hold.send)).try_for_each(check_send)
+}
+
+/// Refuses a key with an empty or too long part.
+pub fn check_key(key: &Key) -> Result<(), Outage> {
+    check_part("partition key", &key.partition, PARTITION_KEY_BYTES_MAX)?;
+    check_part("sort key", &key.sort, SORT_KEY_BYTES_MAX)
+}
+
+/// Refuses a query whose partition or bounds cannot be keys.
+pub fn check_query(query: &Query) -> Result<(), Outage> {
+    check_part("partition key", &query.partition, PARTITION_KEY_BYTES_MAX)?;
+    [&query.from, &query.to]
+        .into_iter()
+        .filter(|bound| !bound.is_empty())
+        .try_for_each(|bound| check_part("bound of a query", bound, SORT_KEY_BYTES_MAX))
+}
+
+fn check_part(what: &str, text: &str, max: usize) -> Result<(), Outage> {
+    match text.len() {
+        0 => Err(Outage::new(format!("an empty {what}"))),
+        size if max < size => over(&format!("bytes of a {what}"), size, max),
+        _ => Ok(()),
+    }
+}
+
+fn check_send(send: &Outgoing) -> Result<(), Outage> {
+    if send.body.is_empty() {
+        return Err(Outage::new("an empty message"));
+    }
+    if MESSAGE_BYTES_MAX < send.body.len() {
+        return over("bytes of a message", send.body.len(), MESSAGE_BYTES_MAX);
+    }
+    if QUEUE_DELAY_MAX < send.delay {
+        let millis = |delay: Duration| usize::try_from(delay.as_millis()).unwrap_or(usize::MAX);
+        return over("milliseconds of a delay", millis(send.delay), millis(QUEUE_DELAY_MAX));
+    }
+    Ok(())
+}
+
+/// The key of a write, and the bytes of its item as far as the write itself tells.
+fn measure(write: &Write) -> (&Key, usize) {
+    let (key, size) = match write {
+        Write::Put { key, data, .. } => (key, data.len()),
+        Write::Delete { key, .. } => (key, 0),
+        Write::Tally { key, data, add, .. } => {
+            let counters: usize = add.iter().map(|(name, _)| name.len() + COUNTER_BYTES).sum();
+            (key, data.len() + counters)
+        }
+    };
+    (key, size + key.partition.len() + key.sort.len())
+}
+
+fn has_duplicates(writes: &[Write]) -> bool {
+    // Nearly every commit has a handful of writes; comparing those pairwise needs no memory.
+    if writes.len() <= 8 {
+        return writes
+            .iter()
+            .enumerate()
+            .any(|(index, write)| writes[..index].iter().any(|other| other.key() == write.key()));
+    }
+    let mut seen = HashSet::with_capacity(writes.len());
+    !writes.iter().all(|write| seen.insert(write.key()))
+}
+
+fn over(what: &str, found: usize, max: usize) -> Result<(), Outage> {
+    Err(Outage::new(format!("{found} {what}, at most {max} are possible")))
+}
+
+impl Write {
+    /// Where it writes.
+    pub fn key(&self) -> &Key {
+        match self {
+            Self::Put { key, .. } | Self::Delete { key, .. } | Self::Tally { key, .. } => key,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::{Hold, QueueName, When};
+    use uuid::Uuid;
+
+    fn put(key: Key, size: usize) -> Write {
+        Write::Put { key, data: vec![0; size], expires_at: None, when: When::Always }
+    }
+
+    fn puts(count: usize) -> Vec<Write> {
+        (0..count).map(|n| put(Key::new("p", n.to_string()), 1)).collect()
+    }
+
+    fn send(size: usize, delay: Duration) -> Outgoing {
+        Outgoing { queue: QueueName::Dispatch, body: "x".repeat(size), delay }
+    }
+
+    fn writes(writes: Vec<Write>) -> Commit {
+        Commit { writes, ..Commit::default() }
+    }
+
+    fn sends(one: Outgoing) -> Commit {
+        Commit { sends: vec![one], ..Commit::default() }
+    }
+
+    fn key(partition: usize, sort: usize) -> Key {
+        Key::new("p".repeat(partition), "s".repeat(sort))
+    }
+
+    #[test]
+    fn a_commit_is_refused_just_past_each_limit() {
+        let hold =
+            |send| Commit { holds: vec![Hold { id: Uuid::nil(), send }], ..Commit::default() };
+        let item = ITEM_BYTES_MAX - 2;
+        let ok = [
+            ("nothing", Commit::default()),
+            ("100 writes", writes(puts(100))),
+            ("an item of 400 KiB", writes(vec![put(key(1, 1), item)])),
+            ("long keys", writes(vec![put(key(2048, 1024), 1)])),
+            ("a long message", sends(send(MESSAGE_BYTES_MAX, Duration::ZERO))),
+            ("a long delay", sends(send(1, QUEUE_DELAY_MAX))),
+        ];
+        for (case, commit) in ok {
+            assert_eq!(check(&commit).map_err(|outage| outage.what), Ok(()), "{case}");
+        }
+        let late = QUEUE_DELAY_MAX + Duration::from_millis(1);
+        let refused = [
+            ("101 writes of a commit, at most 100 are possible", writes(puts(101))),
+            (
+                "409601 bytes of an item, at most 409600 are possible",
+                writes(vec![put(key(1, 1), item + 1)]),
+            ),
+            (
+                "2049 bytes of a partition key, at most 2048 are possible",
+                writes(vec![put(key(2049, 1), 1)]),
+            ),
+            (
+                "1025 bytes of a sort key, at most 1024 are possible",
+                writes(vec![put(key(1, 1025), 1)]),
+            ),
+            ("an empty partition key", writes(vec![put(key(0, 1), 1)])),
+            ("an empty sort key", writes(vec![put(key(1, 0), 1)])),
+            ("a commit writes one key twice", writes([puts(3), puts(1)].concat())),
+            ("a commit writes one key twice", writes([puts(30), puts(1)].concat())),
+            (
+                "4505600 bytes of a commit, at most 4194304 are possible",
+                writes((11..22).map(|n| put(Key::new("p", n.to_string()), item - 1)).collect()),
+            ),
+            ("an empty message", sends(send(0, Duration::ZERO))),
+            (
+                "1048577 bytes of a message, at most 1048576 are possible",
+                sends(send(MESSAGE_BYTES_MAX + 1, Duration::ZERO)),
+            ),
+            ("900001 milliseconds of a delay, at most 900000 are possible", sends(send(1, late))),
+            ("900001 milliseconds of a delay, at most 900000 are possible", hold(send(1, late))),
+        ];
+        for (text, commit) in refused {
+            assert_eq!(check(&commit).map_err(|outage| outage.what), Err(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_query_is_refused_for_what_cannot_be_a_key() {
+        let query = |partition: usize, from: usize| Query {
+            partition: "p".repeat(partition),
+            from: "s".repeat(from),
+            to: String::new(),
+            limit: 1,
+            backward: false,
+        };
+        let accepted = [(1, 0), (2048, 1024)];
+        let refused = [(0, 0), (2049, 0), (1, 1025)];
+        assert!(accepted.iter().all(|&(p, s)| check_query(&query(p, s)).is_ok()));
+        assert!(refused.iter().all(|&(p, s)| check_query(&query(p, s)).is_err()));
+    }
+}

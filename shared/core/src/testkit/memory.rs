@@ -1,0 +1,220 @@
+//! A store and blobs in memory, for tests of the core.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use uuid::Uuid;
+
+use crate::limits::{COUNTER_MAX, PAGE_BYTES_MAX, PAGE_ITEMS_MAX};
+use crate::ports::{
+    Blobs, Clock, Commit, Committed, Item, Key, Outage, Outgoing, Page, Query, Store, When, Write,
+    check, check_key, check_query,
+};
+use crate::time::Timestamp;
+
+/// A store in memory. It keeps what was sent and held, for a test to look at; nothing receives it.
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    items: BTreeMap<Key, Item>,
+    sent: Vec<Outgoing>,
+    held: BTreeMap<Uuid, Outgoing>,
+    refusing: bool,
+}
+
+impl MemoryStore {
+    /// An empty store that goes by this clock.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, state: Mutex::default() }
+    }
+
+    /// Takes the messages sent since the last call, in order.
+    pub fn take_sent(&self) -> Vec<Outgoing> {
+        std::mem::take(&mut self.state().sent)
+    }
+
+    /// The messages that are held.
+    pub fn held(&self) -> BTreeMap<Uuid, Outgoing> {
+        self.state().held.clone()
+    }
+
+    /// Makes every commit fail as on a full disk, or ends that.
+    pub fn refuse_writes(&self, refuse: bool) {
+        self.state().refusing = refuse;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no holder of the lock panics")
+    }
+}
+
+fn live(items: &BTreeMap<Key, Item>, key: &Key, now: Timestamp) -> Option<Item> {
+    items.get(key).filter(|item| item.expires_at.is_none_or(|end| now < end)).cloned()
+}
+
+fn holds(when: When, found: Option<&Item>) -> bool {
+    match (when, found) {
+        (When::Always, _) | (When::Absent, None) | (When::Present, Some(_)) => true,
+        (When::Revision(revision), Some(item)) => item.revision == revision,
+        (When::Absent, Some(_)) | (When::Present | When::Revision(_), None) => false,
+    }
+}
+
+impl State {
+    fn apply(&mut self, write: Write, now: Timestamp) {
+        let found = live(&self.items, write.key(), now);
+        let revision = found.as_ref().map_or(1, |item| item.revision + 1);
+        match write {
+            Write::Delete { key, .. } => {
+                self.items.remove(&key);
+            }
+            Write::Put { key, data, expires_at, .. } => {
+                let item = Item { data, counters: BTreeMap::new(), revision, expires_at };
+                self.items.insert(key, item);
+            }
+            Write::Tally { key, data, add, expires_at } => {
+                let new = Item { data, counters: BTreeMap::new(), revision: 1, expires_at };
+                let mut item = found.unwrap_or(new);
+                for (name, amount) in add {
+                    let counter = item.counters.entry(name).or_default();
+                    *counter = counter.saturating_add(amount).clamp(-COUNTER_MAX, COUNTER_MAX);
+                }
+                self.items.insert(key, Item { revision, expires_at, ..item });
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn get(&self, key: &Key) -> Result<Option<Item>, Outage> {
+        check_key(key)?;
+        Ok(live(&self.state().items, key, self.clock.now()))
+    }
+
+    async fn query(&self, query: Query) -> Result<Page, Outage> {
+        check_query(&query)?;
+        let now = self.clock.now();
+        let state = self.state();
+        let inside = |key: &Key| {
+            key.partition == query.partition
+                && query.from <= key.sort
+                && (query.to.is_empty() || key.sort < query.to)
+        };
+        let found = state.items.keys().filter(|key| inside(key));
+        let mut found: Vec<(String, Item)> = found
+            .filter_map(|key| live(&state.items, key, now).map(|item| (key.sort.clone(), item)))
+            .collect();
+        if query.backward {
+            found.reverse();
+        }
+        let mut bytes = 0;
+        let full = found.iter().position(|(_, item)| {
+            bytes += item.data.len();
+            PAGE_BYTES_MAX < bytes
+        });
+        let limit = query.limit.clamp(1, PAGE_ITEMS_MAX).min(full.unwrap_or(usize::MAX)).max(1);
+        let rest = found.split_off(limit.min(found.len()));
+        let last = found.last().map(|(sort, _)| sort.clone());
+        let next = rest.into_iter().next().map(|(sort, _)| sort);
+        let next = if query.backward { next.and(last) } else { next };
+        Ok(Page { items: found, next })
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Committed, Outage> {
+        check(&commit)?;
+        let now = self.clock.now();
+        let mut state = self.state();
+        if state.refusing {
+            return Err(Outage { write_refused: true, ..Outage::new("told to refuse writes") });
+        }
+        for (index, write) in commit.writes.iter().enumerate() {
+            let (Write::Put { key, when, .. } | Write::Delete { key, when }) = write else {
+                continue;
+            };
+            let found = live(&state.items, key, now);
+            if !holds(*when, found.as_ref()) {
+                return Ok(Committed::Lost { index, found });
+            }
+        }
+        commit.writes.into_iter().for_each(|write| state.apply(write, now));
+        state.sent.extend(commit.sends);
+        state.held.extend(commit.holds.into_iter().map(|hold| (hold.id, hold.send)));
+        for id in commit.released {
+            state.held.remove(&id);
+        }
+        Ok(Committed::Done)
+    }
+
+    fn holds(&self) -> bool {
+        true
+    }
+
+    fn atomic(&self) -> bool {
+        true
+    }
+
+    fn epoch(&self) -> u64 {
+        1
+    }
+}
+
+/// Blobs in memory.
+pub struct MemoryBlobs {
+    clock: Arc<dyn Clock>,
+    blobs: Mutex<HashMap<String, (Bytes, Timestamp)>>,
+}
+
+impl MemoryBlobs {
+    /// No blobs, by this clock.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, blobs: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl Blobs for MemoryBlobs {
+    async fn put(&self, key: &str, bytes: Bytes, expires_at: Timestamp) -> Result<(), Outage> {
+        let mut blobs = self.blobs.lock().expect("no holder of the lock panics");
+        blobs.insert(key.to_owned(), (bytes, expires_at));
+        Ok(())
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, Outage> {
+        let blobs = self.blobs.lock().expect("no holder of the lock panics");
+        let live = blobs.get(key).filter(|(_, expires_at)| self.clock.now() < *expires_at);
+        Ok(live.map(|(bytes, _)| bytes.clone()))
+    }
+
+    async fn delete(&self, key: &str) -> Result<(), Outage> {
+        self.blobs.lock().expect("no holder of the lock panics").remove(key);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::{ManualClock, blobs, store};
+
+    fn clock() -> Arc<ManualClock> {
+        Arc::new(ManualClock::new(Timestamp::from_secs(1_700_000_000)))
+    }
+
+    crate::store_contract!(memory_store, async {
+        let clock = clock();
+        store::Bench::new(Arc::new(MemoryStore::new(clock.clone())), clock)
+    });
+
+    crate::blobs_contract!(memory_blobs, async {
+        let clock = clock();
+        let blobs = Arc::new(MemoryBlobs::new(clock.clone()));
+        blobs::Bench { blobs, clock, guard: Box::new(()) }
+    });
+}
