@@ -9,6 +9,7 @@
 
 pub mod fault;
 pub mod ids;
+pub mod json;
 pub mod keys;
 pub mod limits;
 pub mod model;
@@ -18,3 +19,5 @@ pub mod time;
 
 pub mod auth;
 pub mod call;
+pub mod redact;
+pub mod schema;
