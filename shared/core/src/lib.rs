@@ -9,6 +9,7 @@
 
 pub mod fault;
 pub mod ids;
+pub mod json;
 pub mod keys;
 pub mod limits;
 pub mod model;
@@ -21,3 +22,5 @@ pub mod testkit;
 
 pub mod auth;
 pub mod call;
+pub mod redact;
+pub mod schema;

@@ -103,6 +103,15 @@ pub const API_BODY_BYTES_MAX: usize = 16 << 20;
 /// Deepest nesting of any JSON text that comes from outside; the root container is level 1.
 pub const JSON_DEPTH_MAX: usize = 64;
 
+/// Members of an object that is taken apart: request data, configuration. What only passes through has no such limit.
+pub const JSON_MEMBERS_MAX: usize = 65_536;
+
+/// Keys and values of an extension's schema, taken together.
+pub const SCHEMA_TOKENS_MAX: usize = 200_000;
+
+/// Largest text of a parameter of type `yaml`, in bytes.
+pub const YAML_BYTES_MAX: usize = 1 << 20;
+
 /// Payloads above this leave the record and go to the blobs, in bytes.
 pub const INLINE_BYTES_MAX: usize = 64 << 10;
 
