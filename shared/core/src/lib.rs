@@ -18,3 +18,4 @@ pub mod time;
 
 pub mod auth;
 pub mod call;
+pub mod rules;
