@@ -24,3 +24,4 @@ pub mod auth;
 pub mod call;
 pub mod redact;
 pub mod schema;
+pub mod rules;
