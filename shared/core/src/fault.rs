@@ -4,6 +4,8 @@
 
 use serde_json::json;
 
+use crate::ports::Outage;
+
 /// A refusal or a failure, as the caller sees it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -84,6 +86,8 @@ codes! {
     NotFound = 404 "not-found";
     /// The method is not one that the route answers.
     MethodNotAllowed = 405 "method-not-allowed";
+    /// There is no such hive record. Real clients look for this status and the text `RECORD_NOT_FOUND`.
+    RecordNotFound = 400 "record-not-found";
     /// It exists already.
     Conflict = 409 "conflict";
     /// The record changed since the etag that the request names.
@@ -106,6 +110,17 @@ codes! {
     Internal = 500 "internal";
     /// The platform cannot write at the moment, for example because its disk is full.
     Unavailable = 503 "unavailable";
+}
+
+impl From<Outage> for Fault {
+    /// What a caller learns of an outage: no detail. The detail goes to the log.
+    fn from(outage: Outage) -> Self {
+        tracing::error!(source = ?outage.source, "outage: {outage}");
+        if outage.write_refused {
+            return Self::new(Code::Unavailable, "the platform cannot write at the moment");
+        }
+        Self::new(Code::Internal, "internal error")
+    }
 }
 
 /// What core operations answer with.

@@ -62,6 +62,11 @@ pub fn api_key(oid: Oid, hash: &str) -> Key {
     Key::new(tenant(oid), format!("{API_KEYS}{hash}"))
 }
 
+/// Which organization an API key is of, by the hex of its keyed hash: for a sign-in that names no organization.
+pub fn api_key_owner(hash: &str) -> Key {
+    Key::new(format!("api-key#{hash}"), "owner")
+}
+
 /// Prefix of subscriptions in [`settings`].
 pub const SUBSCRIPTIONS: &str = "sub#";
 

@@ -25,3 +25,12 @@ pub mod call;
 pub mod redact;
 pub mod schema;
 pub mod rules;
+pub mod stored;
+
+pub mod auth;
+pub mod call;
+pub mod extensions;
+pub mod hive;
+pub mod org_errors;
+pub mod orgs;
+pub mod usage;

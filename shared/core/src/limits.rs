@@ -206,6 +206,45 @@ pub const TOKEN_TTL_MAX: Duration = Duration::from_secs(24 * 3600);
 /// How long an extension's token still works after its install was removed, so that it can clean up.
 pub const REMOVED_INSTALL_GRACE: Duration = Duration::from_secs(3600);
 
+/// Longest token that is read at all, in bytes.
+pub const TOKEN_BYTES_MAX: usize = 64 << 10;
+
+/// Longest `uid` a caller may sign in with, in bytes.
+pub const UID_BYTES_MAX: usize = 256;
+
+/// Permissions of one API key or definition.
+pub const PERMISSIONS_MAX: usize = 200;
+
+/// Longest permission, in bytes.
+pub const PERMISSION_BYTES_MAX: usize = 64;
+
+/// API keys of one organization.
+pub const API_KEYS_PER_ORG_MAX: usize = 1_000;
+
+/// Longest text that people give things: a name, a description, a comment, in bytes.
+pub const TEXT_BYTES_MAX: usize = 2_048;
+
+/// Labels of one thing, each as long as a name.
+pub const TAGS_MAX: usize = 64;
+
+/// Largest data of a hive record, in bytes of JSON text; sealed it is a third larger and still fits an item.
+pub const HIVE_DATA_BYTES_MAX: usize = 256 << 10;
+
+/// Records of one page of a hive's listing.
+pub const HIVE_PAGE_RECORDS_MAX: usize = 500;
+
+/// Data of one page of a hive's listing, in bytes; a page holds one record at least.
+pub const HIVE_PAGE_BYTES_MAX: usize = 4 << 20;
+
+/// Longest range of a usage report.
+pub const USAGE_RANGE_MAX: Duration = USAGE_RETENTION;
+
+/// Entries of one usage report.
+pub const USAGE_ENTRIES_MAX: usize = 10_000;
+
+/// Hourly counters that one usage report reads.
+pub const USAGE_COUNTERS_MAX: usize = 200_000;
+
 // --- Waiting ---
 
 /// Longest a caller is kept waiting before the answer is 202.
@@ -234,3 +273,8 @@ const _: () = assert!(
 const _: () = assert!(LEASE.as_secs() < EXTENSION_TOKEN_TTL.as_secs());
 // What stays inline fits an item beside its keys, and a message.
 const _: () = assert!(2 * INLINE_BYTES_MAX < ITEM_BYTES_MAX && ITEM_BYTES_MAX < MESSAGE_BYTES_MAX);
+// A sealed record, and its metadata, fit an item.
+const _: () = assert!(
+    HIVE_DATA_BYTES_MAX / 3 * 4 + TEXT_BYTES_MAX + TAGS_MAX * NAME_BYTES_MAX + (8 << 10)
+        < ITEM_BYTES_MAX
+);

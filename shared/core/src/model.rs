@@ -14,8 +14,24 @@ pub struct Org {
     pub oid: Oid,
     /// What people call it.
     pub name: String,
+    /// For people.
+    #[serde(default)]
+    pub description: String,
     /// When it was made.
     pub created_at: Timestamp,
+}
+
+/// An API key of an organization. The key itself is not stored; its keyed hash names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiKey {
+    /// What people call it.
+    pub name: String,
+    /// What its tokens may do.
+    pub permissions: Vec<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Who made it.
+    pub created_by: String,
 }
 
 /// An extension definition: the published thing.

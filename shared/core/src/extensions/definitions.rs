@@ -1,0 +1,251 @@
+//! Definitions of extensions: only the operator writes them.
+
+use serde::Deserialize;
+use zeroize::Zeroizing;
+
+use crate::auth::permission;
+use crate::fault::{Code, Fault, Outcome};
+use crate::ids::{ExtensionName, is_name};
+use crate::keys;
+use crate::limits::{SHARED_SECRET_CHARS_MIN, TAGS_MAX, TEXT_BYTES_MAX};
+use crate::model::Definition;
+use crate::orgs::read_text;
+use crate::ports::{Commit, Committed, Item, Outage, Ports, When, Write};
+use crate::seal::{self, Sealed};
+use crate::stored;
+
+/// A definition as the operator writes it. Unknown and doubled members are refused by name.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DefinitionInput {
+    /// Its name, unique on the platform.
+    pub name: String,
+    /// Where its webhooks go.
+    pub url: String,
+    /// The shared secret; may be left out where a definition is replaced, and is kept then.
+    pub secret: Option<String>,
+    /// For people.
+    pub description: Option<String>,
+    /// What its tokens may do.
+    pub permissions: Option<Vec<String>>,
+    /// What an organization must be subscribed to first.
+    pub required_extensions: Option<Vec<String>>,
+    /// Labels.
+    pub flairs: Option<Vec<String>>,
+    /// The events it wants; absent: what its schema says.
+    pub events: Option<Vec<String>>,
+}
+
+impl DefinitionInput {
+    /// Reads a definition's JSON.
+    pub fn parse(json: &[u8]) -> Outcome<Self> {
+        serde_json::from_slice(json).map_err(|error| {
+            let code = if error.is_data() { Code::BadRequest } else { Code::InvalidJson };
+            Fault::new(code, format!("the definition cannot be read: {error}"))
+        })
+    }
+
+    /// The definition, with a secret that was given or kept.
+    fn build(
+        self,
+        ports: &Ports,
+        name: ExtensionName,
+        before: Option<&Definition>,
+    ) -> Outcome<Definition> {
+        ports
+            .outbound
+            .check_url(&self.url)
+            .map_err(|why| Fault::new(Code::BadRequest, format!("url is refused: {why}")))?;
+        let secret = match (&self.secret, before) {
+            (Some(secret), _) => sealed_secret(ports, &name, secret)?,
+            (None, Some(before)) => before.secret.clone(),
+            (None, None) => return Err(Fault::new(Code::BadRequest, "secret is missing")),
+        };
+        let required = self.required_extensions.unwrap_or_default();
+        let now = ports.clock.now();
+        Ok(Definition {
+            url: read_text("url", &self.url)?,
+            secret,
+            description: read_text("description", self.description.as_deref().unwrap_or(""))?,
+            permissions: permission::read_list(
+                self.permissions.iter().flatten().map(String::as_str),
+            )?,
+            required_extensions: read_required(&name, &required)?,
+            flairs: read_labels("flairs", self.flairs.unwrap_or_default())?,
+            events: self.events.map(|events| read_labels("events", events)).transpose()?,
+            created_at: before.map_or(now, |before| before.created_at),
+            updated_at: now,
+            name,
+        })
+    }
+}
+
+fn sealed_secret(ports: &Ports, name: &ExtensionName, secret: &str) -> Outcome<Sealed> {
+    if secret.chars().count() < SHARED_SECRET_CHARS_MIN {
+        return Err(Fault::new(
+            Code::BadRequest,
+            format!("secret is shorter than {SHARED_SECRET_CHARS_MIN} characters"),
+        ));
+    }
+    read_text("secret", secret)?;
+    let binding = secret_binding(name);
+    Ok(seal::seal(ports.keyring.as_ref(), ports.ids.as_ref(), &binding, secret.as_bytes()))
+}
+
+fn secret_binding(name: &ExtensionName) -> [&str; 2] {
+    ["extension", name.as_str()]
+}
+
+/// The shared secret of an extension.
+pub fn secret(ports: &Ports, definition: &Definition) -> Result<Zeroizing<String>, Outage> {
+    let binding = secret_binding(&definition.name);
+    seal::open_text(ports.keyring.as_ref(), &binding, &definition.secret)
+}
+
+fn read_required(name: &ExtensionName, list: &[String]) -> Outcome<Vec<ExtensionName>> {
+    if TAGS_MAX < list.len() {
+        return Err(too_many("required_extensions"));
+    }
+    let mut required = Vec::new();
+    for text in list {
+        let other = ExtensionName::parse(text)?;
+        if other == *name {
+            return Err(Fault::new(Code::BadRequest, "an extension cannot require itself"));
+        }
+        if !required.contains(&other) {
+            required.push(other);
+        }
+    }
+    Ok(required)
+}
+
+fn read_labels(what: &str, list: Vec<String>) -> Outcome<Vec<String>> {
+    if TAGS_MAX < list.len() {
+        return Err(too_many(what));
+    }
+    match list.iter().find(|label| !is_name(label)) {
+        None => Ok(list),
+        Some(_) => Err(Fault::new(
+            Code::BadRequest,
+            format!(
+                "an entry of {what} is not a word of letters, digits, dots, dashes or underscores"
+            ),
+        )),
+    }
+}
+
+fn too_many(what: &str) -> Fault {
+    Fault::new(Code::BadRequest, format!("{what} has more than {TAGS_MAX} entries"))
+}
+
+/// Registers an extension.
+pub async fn create(ports: &Ports, input: DefinitionInput) -> Outcome<Definition> {
+    let name = ExtensionName::parse(&input.name)?;
+    let definition = input.build(ports, name, None)?;
+    match put(ports, &definition, When::Absent).await? {
+        Committed::Done => Ok(definition),
+        Committed::Lost { .. } => Err(Fault::new(
+            Code::Conflict,
+            format!("the extension {} exists already", definition.name),
+        )),
+    }
+}
+
+/// Replaces the definition of an extension; its secret stays unless a new one is given.
+pub async fn replace(ports: &Ports, input: DefinitionInput) -> Outcome<Definition> {
+    let name = ExtensionName::parse(&input.name)?;
+    loop {
+        let (before, item) = load(ports, &name).await?.ok_or_else(|| unknown(&name))?;
+        let definition = input.clone().build(ports, name.clone(), Some(&before))?;
+        if put(ports, &definition, When::Revision(item.revision)).await? == Committed::Done {
+            return Ok(definition);
+        }
+        // Somebody else replaced it meanwhile; the secret to keep may be another now.
+    }
+}
+
+async fn put(ports: &Ports, definition: &Definition, when: When) -> Result<Committed, Outage> {
+    let write = Write::Put {
+        key: keys::definition(&definition.name),
+        data: stored::bytes(definition),
+        expires_at: None,
+        when,
+    };
+    ports.store.commit(Commit { writes: vec![write], ..Commit::default() }).await
+}
+
+/// Withdraws an extension. Subscriptions to it stay, and calls to it fail, until it is registered again.
+pub async fn delete(ports: &Ports, name: &ExtensionName) -> Outcome<()> {
+    let write = Write::Delete { key: keys::definition(name), when: When::Present };
+    match ports.store.commit(Commit { writes: vec![write], ..Commit::default() }).await? {
+        Committed::Done => Ok(()),
+        Committed::Lost { .. } => Err(unknown(name)),
+    }
+}
+
+/// The definition of an extension.
+pub async fn definition(ports: &Ports, name: &ExtensionName) -> Outcome<Option<Definition>> {
+    Ok(load(ports, name).await?.map(|(definition, _)| definition))
+}
+
+/// The definition of an extension; a fault where there is none.
+pub async fn require_definition(ports: &Ports, name: &ExtensionName) -> Outcome<Definition> {
+    definition(ports, name).await?.ok_or_else(|| unknown(name))
+}
+
+async fn load(ports: &Ports, name: &ExtensionName) -> Outcome<Option<(Definition, Item)>> {
+    stored::load(ports, &keys::definition(name)).await
+}
+
+/// Every extension, by name.
+pub async fn list(ports: &Ports) -> Outcome<Vec<Definition>> {
+    let found = stored::all(ports, keys::EXTENSIONS, "").await?;
+    Ok(found.into_iter().map(|(_, definition)| definition).collect())
+}
+
+fn unknown(name: &ExtensionName) -> Fault {
+    Fault::new(Code::NotFound, format!("there is no extension {name}"))
+}
+
+const _: () = assert!(SHARED_SECRET_CHARS_MIN < TEXT_BYTES_MAX);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(json: &str, code: Code, text: &str) {
+        let fault = DefinitionInput::parse(json.as_bytes()).err().unwrap();
+        assert_eq!(fault.code, code, "{json}");
+        assert!(fault.message.contains(text), "{}", fault.message);
+    }
+
+    #[test]
+    fn unknown_doubled_and_missing_members_are_refused_by_name() {
+        check(r#"{"name":"a","url":"u","token":"x"}"#, Code::BadRequest, "`token`");
+        check(r#"{"name":"a","url":"u","url":"u"}"#, Code::BadRequest, "`url`");
+        check(r#"{"name":"a"}"#, Code::BadRequest, "`url`");
+        check(r#"{"name":1,"url":"u"}"#, Code::BadRequest, "expected a string");
+        check(r#"{"name":"a","#, Code::InvalidJson, "EOF");
+        check("", Code::InvalidJson, "EOF");
+        check("[]{}", Code::InvalidJson, "trailing");
+    }
+
+    #[test]
+    fn members_that_are_null_count_as_absent() {
+        let json = r#"{"name":"a","url":"u","secret":null,"permissions":null,"events":null}"#;
+        let input = DefinitionInput::parse(json.as_bytes()).ok().unwrap();
+        assert!(input.secret.is_none() && input.permissions.is_none() && input.events.is_none());
+    }
+
+    #[test]
+    fn lists_are_bounded_and_an_extension_does_not_require_itself() {
+        let name = ExtensionName::parse("a").unwrap();
+        let many: Vec<String> = (0..=TAGS_MAX).map(|n| format!("e{n}")).collect();
+        assert!(read_required(&name, &many[1..]).is_ok());
+        assert!(read_required(&name, &many).is_err());
+        assert!(read_required(&name, &["a".into()]).is_err());
+        assert!(read_labels("flairs", many[1..].to_vec()).is_ok());
+        assert!(read_labels("flairs", many).is_err());
+        assert!(read_labels("flairs", vec!["a b".into()]).is_err());
+    }
+}

@@ -1,0 +1,11 @@
+//! What is published, and who uses it: definitions of extensions, and subscriptions to them.
+
+mod definitions;
+mod subscriptions;
+
+pub use definitions::{
+    DefinitionInput, create, definition, delete, list, replace, require_definition, secret,
+};
+pub use subscriptions::{
+    rekey, require_subscription, subscribe, subscription, subscriptions, unsubscribe,
+};

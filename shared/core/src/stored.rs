@@ -1,0 +1,48 @@
+//! Entities as JSON in the store's items.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::fault::Outcome;
+use crate::ports::{Item, Key, Outage, Ports, Query};
+
+/// The entity at `key`, and its item.
+pub async fn load<T: DeserializeOwned>(ports: &Ports, key: &Key) -> Outcome<Option<(T, Item)>> {
+    match ports.store.get(key).await? {
+        Some(item) => Ok(Some((read(&item, &key.sort)?, item))),
+        None => Ok(None),
+    }
+}
+
+/// All entities of a partition whose sort key starts with `prefix`, with the rest of their sort keys, in order. For
+/// what an organization has few of.
+pub async fn all<T: DeserializeOwned>(
+    ports: &Ports,
+    partition: &str,
+    prefix: &str,
+) -> Outcome<Vec<(String, T)>> {
+    let mut found = Vec::new();
+    let mut query = Query::prefix(partition, prefix);
+    loop {
+        let page = ports.store.query(query.clone()).await?;
+        for (sort, item) in page.items {
+            let entity = read(&item, &sort)?;
+            found.push((sort.strip_prefix(prefix).unwrap_or(&sort).to_owned(), entity));
+        }
+        match page.next {
+            Some(next) => query.from = next,
+            None => return Ok(found),
+        }
+    }
+}
+
+/// The entity in an item.
+pub fn read<T: DeserializeOwned>(item: &Item, sort: &str) -> Result<T, Outage> {
+    serde_json::from_slice(&item.data)
+        .map_err(|error| Outage::caused(format!("the item {sort} cannot be read"), error))
+}
+
+/// An entity as an item's data.
+pub fn bytes<T: Serialize>(entity: &T) -> Vec<u8> {
+    serde_json::to_vec(entity).expect("entities have text keys and no failing parts")
+}
