@@ -30,16 +30,18 @@ pub(crate) fn of_body(error: &hyper::Error) -> SendFault {
 }
 
 fn reason_of_exchange(error: &(dyn Error + 'static)) -> String {
+    const INCOMPLETE: &str = "connection closed before the response was complete";
+    const NOT_HTTP: &str = "response is not valid HTTP";
     let reason = match (find::<hyper::Error>(error), find::<io::Error>(error)) {
         (Some(error), _) if error.is_parse_too_large() => "response head is too large",
-        (Some(error), _) if error.is_parse() => "response is not valid HTTP",
-        (Some(error), _) if error.is_incomplete_message() => {
-            "connection closed before the response was complete"
-        }
-        (_, Some(error)) => connect::reason(error),
-        (Some(error), _) if error.is_body_write_aborted() || error.is_closed() => {
-            "connection closed"
-        }
+        (Some(error), _) if error.is_parse() => NOT_HTTP,
+        (Some(error), _) if error.is_incomplete_message() => INCOMPLETE,
+        (_, Some(error)) => match error.kind() {
+            io::ErrorKind::UnexpectedEof => INCOMPLETE,
+            // How hyper says that a chunk's size is none, or that there is too much beside the chunks.
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => NOT_HTTP,
+            _ => connect::reason(error),
+        },
         _ => "connection closed",
     };
     reason.to_owned()
@@ -89,14 +91,12 @@ fn reason_of_alert(alert: AlertDescription) -> &'static str {
 /// The first error of type `E` in a chain. An `io::Error` hides the error it wraps from the chain, so it is opened.
 fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
-    // An io::Error that wraps nothing but another io::Error tells less than the inner one.
     while let Some(error) = next {
         let wrapped = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
-        if let Some(found) = error.downcast_ref::<E>() {
-            let opaque = wrapped.is_some_and(|inner| inner.is::<E>());
-            if !opaque {
-                return Some(found);
-            }
+        // An io::Error around another one tells less than the inner one.
+        let opaque = wrapped.is_some_and(|inner| inner.is::<E>());
+        if let (Some(found), false) = (error.downcast_ref::<E>(), opaque) {
+            return Some(found);
         }
         next = wrapped.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
     }

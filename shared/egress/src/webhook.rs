@@ -138,12 +138,13 @@ fn tls_config(roots: RootCertStore) -> ClientConfig {
         .with_no_client_auth()
 }
 
-/// A `POST` (LC-013) of `body`. `content-length` and `host` are set where it is sent.
+/// A `POST` (LC-013) of `body`; `host` is set where it is sent.
 fn build(
     uri: Uri,
     headers: &[(&'static str, String)],
     body: Bytes,
 ) -> Result<Request<Full<Bytes>>, SendFault> {
+    let length = HeaderValue::from(body.len());
     let mut request = Request::new(Full::new(body));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = uri;
@@ -159,6 +160,8 @@ fn build(
     }
     map.entry(header::ACCEPT).or_insert(HeaderValue::from_static("application/json"));
     map.entry(header::USER_AGENT).or_insert(USER_AGENT);
+    // hyper leaves it out where the body is empty; some servers then answer 411.
+    map.insert(header::CONTENT_LENGTH, length);
     Ok(request)
 }
 
@@ -182,7 +185,7 @@ mod tests {
         assert_eq!(
             check("x-a", "1"),
             Ok(format!(
-                r#"{{"x-a": "1", "accept": "application/json", "user-agent": "annex/{}"}}"#,
+                r#"{{"x-a": "1", "accept": "application/json", "user-agent": "annex/{}", "content-length": "0"}}"#,
                 env!("CARGO_PKG_VERSION")
             ))
         );
