@@ -1,1 +1,31 @@
-//! Delayed continuations and slow retries come back here.
+//! Where everything comes back that was put off: continuations, slow retries, calls whose worker died.
+//!
+//! Trigger: the `resume` queue, a delay queue, in batches, with partial batch responses. A chain of continuations makes
+//! this function feed its own queue, up to 100 times: on AWS its recursion detection must be set to `Allow`.
+
+use annex_core::call::Calls;
+use annex_core::ports::{Handler, Message, Undone};
+use async_trait::async_trait;
+use futures_util::future::join_all;
+
+/// The function behind the `resume` queue.
+#[derive(Clone)]
+pub struct Resume {
+    calls: Calls,
+}
+
+impl Resume {
+    /// Over these calls.
+    pub fn new(calls: Calls) -> Self {
+        Self { calls }
+    }
+}
+
+#[async_trait]
+impl Handler for Resume {
+    /// Works on the messages of a batch side by side: each waits for its own extension only.
+    async fn handle(&self, batch: Vec<Message>) -> Vec<Undone> {
+        let works = batch.into_iter().map(|message| self.calls.work(message));
+        join_all(works).await.into_iter().flatten().collect()
+    }
+}

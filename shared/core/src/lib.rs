@@ -14,23 +14,27 @@ pub mod keys;
 pub mod limits;
 pub mod model;
 pub mod ports;
+pub mod profile;
 pub mod seal;
+pub mod stored;
 pub mod time;
 
-#[cfg(any(test, feature = "testkit"))]
-pub mod testkit;
-
 pub mod auth;
-pub mod call;
-pub mod redact;
-pub mod schema;
-pub mod rules;
-pub mod stored;
-
-pub mod auth;
-pub mod call;
 pub mod extensions;
 pub mod hive;
 pub mod org_errors;
 pub mod orgs;
 pub mod usage;
+
+pub mod call;
+pub mod chain;
+pub mod daily;
+pub mod delivery;
+pub mod meter;
+pub mod redact;
+pub mod schema;
+
+pub mod rules;
+
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;

@@ -1,11 +1,38 @@
 //! One call: accepted, delivered, settled.
+//!
+//! *Accept* checks and claims: the claim is the record itself, one conditional put. *Deliver* resolves secrets, signs,
+//! sends, and tries again soon where that may help. *Settle* decides what the answer means ([`settle`], pure) and
+//! writes the record with everything that follows from it in one commit. A worker that dies leaves a record whose
+//! lease runs out and a message that comes back, so another one takes the call over under the same idempotency key.
 
+mod accept;
+mod compose;
+mod control;
+mod deliver;
+mod install;
+mod job;
+mod payload;
+mod record;
+mod run;
+mod schemas;
+mod settle;
+mod slots;
+mod start;
+mod view;
+
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use bytes::Bytes;
+
 use crate::auth::Caller;
-use crate::fault::Outcome;
 use crate::ids::{ExtensionName, Oid};
-use crate::ports::{Outgoing, Ports};
+use crate::limits;
+use crate::ports::{Outage, Ports};
+use crate::profile::{LIMACHARLIE, Profile};
+
+pub use run::Claimed;
 
 /// A request to call an action.
 #[derive(Debug, Clone)]
@@ -40,81 +67,80 @@ pub enum Reply {
         /// HTTP status.
         status: u16,
         /// JSON body.
-        body: bytes::Bytes,
+        body: Bytes,
     },
     /// The call goes on: 202 with its id and the JSON of its record.
     Accepted {
         /// Id of the invocation.
         id: String,
         /// JSON of the record's view.
-        body: bytes::Bytes,
+        body: Bytes,
     },
 }
 
-/// The life of calls.
+/// Starts the delivery of a claimed call, and waits for its end as long as the caller does.
+///
+/// **Contract.** The delivery goes on when the wait is over, and when the waiter is gone.
+#[async_trait]
+pub trait Launcher: Send + Sync {
+    /// Runs `claimed`; `None`: it had not ended when `wait` was over.
+    async fn launch(
+        &self,
+        calls: &Calls,
+        claimed: Claimed,
+        wait: Duration,
+    ) -> Option<Result<Reply, Outage>>;
+}
+
+/// What an operator may set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallSettings {
+    /// How long a call that is answered 429 is tried again.
+    pub slow_retry_window: Duration,
+}
+
+impl Default for CallSettings {
+    fn default() -> Self {
+        Self { slow_retry_window: limits::SLOW_RETRY_WINDOW }
+    }
+}
+
+/// The life of calls. Cheap to clone.
 #[derive(Clone)]
 pub struct Calls {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
     ports: Ports,
+    launcher: Arc<dyn Launcher>,
+    settings: CallSettings,
+    profile: &'static Profile,
+    schemas: schemas::Schemas,
+    slots: slots::Slots,
 }
 
 impl Calls {
     /// Over these ports.
-    pub fn new(ports: Ports) -> Self {
-        Self { ports }
+    pub fn new(ports: Ports, launcher: Arc<dyn Launcher>, settings: CallSettings) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                ports,
+                launcher,
+                settings,
+                profile: &LIMACHARLIE,
+                schemas: schemas::Schemas::default(),
+                slots: slots::Slots::default(),
+            }),
+        }
     }
 
-    /// Accepts a request, and waits for its answer as long as it says.
-    pub async fn request(&self, _request: CallRequest) -> Outcome<Reply> {
-        let _ = &self.ports;
-        unimplemented!("being written")
+    /// The ports it works over.
+    pub fn ports(&self) -> &Ports {
+        &self.inner.ports
     }
 
-    /// The JSON of an invocation's record as its organization sees it.
-    pub async fn record(&self, _oid: Oid, _id: &str) -> Outcome<Option<bytes::Bytes>> {
-        unimplemented!("being written")
-    }
-
-    /// The raw `data` of the extension's answer to a schema request, at most a minute old; the fault says what failed.
-    pub async fn schema(&self, _extension: &ExtensionName) -> Outcome<bytes::Bytes> {
-        unimplemented!("being written")
-    }
-
-    /// Asks the extension whether it takes this configuration (an object's JSON text), on write.
-    pub async fn validate_config(
-        &self,
-        _oid: Oid,
-        _extension: &ExtensionName,
-        _config: &str,
-        _ident: &str,
-    ) -> Outcome<()> {
-        unimplemented!("being written")
-    }
-
-    /// The message that delivers an event (`subscribe`, `unsubscribe`) of an organization to an extension; `once`
-    /// names the occurrence, so that a repeat of the same message is delivered once.
-    pub fn event_message(
-        &self,
-        _oid: Oid,
-        _extension: &ExtensionName,
-        _event: &str,
-        _ident: &str,
-        _once: &str,
-    ) -> Outgoing {
-        unimplemented!("being written")
-    }
-
-    /// The message that makes a call which nobody waits for: what a rule asks for. `once` names the occurrence.
-    #[expect(clippy::too_many_arguments, reason = "each is a part of one message")]
-    pub fn request_message(
-        &self,
-        _oid: Oid,
-        _extension: &ExtensionName,
-        _action: &str,
-        _data: &str,
-        _ident: &str,
-        _investigation: &str,
-        _once: &str,
-    ) -> Outgoing {
-        unimplemented!("being written")
+    fn profile(&self) -> &'static Profile {
+        self.inner.profile
     }
 }

@@ -1,0 +1,253 @@
+//! Accepting a request: checked, claimed, and waited for as long as its caller likes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::auth::CallerKind;
+use crate::fault::{Code, Fault, Outcome};
+use crate::json;
+use crate::keys;
+use crate::limits;
+use crate::org_errors;
+use crate::ports::{Commit, Committed, Hold, QueueName, When};
+use crate::seal::{self, Sealed};
+
+use super::compose::{Install, unknown_action};
+use super::install;
+use super::job::Job;
+use super::payload::Payload;
+use super::record::{Kind, Origin, Record, Status, id_of};
+use super::run::{Claimed, not_subscribed, send};
+use super::settle::component;
+use super::start::{no_user, prepare};
+use super::{CallRequest, Calls, Reply};
+
+/// A request that may be claimed.
+struct Admitted {
+    install: Install,
+    data: String,
+    impersonator: Option<Sealed>,
+}
+
+impl Calls {
+    /// Accepts a request, and waits for its answer as long as it says.
+    ///
+    /// A repeat under the same idempotency key of the same caller gets what the first one got, or 202 while that runs;
+    /// another action or other data under the key is [`Code::IdempotencyKeyConflict`].
+    pub async fn request(&self, request: CallRequest) -> Outcome<Reply> {
+        let data: &[u8] = if request.data.is_empty() { b"{}" } else { &request.data };
+        if data.len() > limits::REQUEST_BYTES_MAX {
+            let most = limits::REQUEST_BYTES_MAX;
+            return Err(Fault::new(Code::TooLarge, format!("data has more than {most} bytes")));
+        }
+        let claim = self.claim_of(&request)?;
+        let id = id_of(request.oid, &[&claim]);
+        let admitted = match self.admit_request(&request, data).await {
+            Ok(admitted) => admitted,
+            // What the first call got does not depend on what has changed since.
+            Err(fault) if request.idempotency_key.is_some() => {
+                return match self.standing(&request, id).await? {
+                    Some(record) => self.repeated(&record, &fingerprint(&request, data)).await,
+                    None => Err(fault),
+                };
+            }
+            Err(fault) => return Err(fault),
+        };
+        self.claim_and_run(request, id, admitted).await
+    }
+
+    /// What the invocation is told apart by: the caller's key, or a new one.
+    fn claim_of(&self, request: &CallRequest) -> Outcome<String> {
+        match &request.idempotency_key {
+            None => Ok(format!("call#{}", self.ports().ids.uuid())),
+            Some(key) => {
+                let most = limits::IDEMPOTENCY_KEY_BYTES_MAX;
+                if key.is_empty() || key.len() > most {
+                    let text = format!("an idempotency key has 1 to {most} bytes");
+                    return Err(Fault::new(Code::BadRequest, text));
+                }
+                Ok(format!("keyed#{}#{}#{key}", request.caller.ident.len(), request.caller.ident))
+            }
+        }
+    }
+
+    /// Checks everything that can be checked before the extension is called, in the order of the contract: whether it
+    /// may be called at all, then the schema, and only then the rest (LC-002).
+    async fn admit_request(&self, request: &CallRequest, data: &[u8]) -> Outcome<Admitted> {
+        let ports = self.ports();
+        let extension = Arc::new(install::extension(ports, &request.extension).await?);
+        let subscription = install::subscription(ports, request.oid, &request.extension)
+            .await?
+            .filter(|subscription| subscription.removed_at.is_none())
+            .ok_or_else(|| not_subscribed(&request.extension))?;
+        if self.depth(request) > self.profile().depth_max {
+            return Err(Fault::new(
+                Code::DepthExceeded,
+                "calls across extensions are nested too deeply",
+            ));
+        }
+        let filed = async {
+            let schema = self.fetch_schema(&extension).await?;
+            let action =
+                schema.action(&request.action).ok_or_else(|| unknown_action(&request.action))?;
+            let data = prepare(action, data)?;
+            let impersonator = self.impersonator(request, action.is_impersonated).await?;
+            Ok((schema, data, impersonator))
+        };
+        match filed.await {
+            Ok((schema, data, impersonator)) => Ok(Admitted {
+                install: Install { extension, subscription, schema },
+                data,
+                impersonator,
+            }),
+            Err(fault) => {
+                self.file(request, &fault).await?;
+                Err(fault)
+            }
+        }
+    }
+
+    /// Files a refusal as an error of the organization (LC-005, LC-062).
+    async fn file(&self, request: &CallRequest, fault: &Fault) -> Outcome<()> {
+        if matches!(fault.code, Code::Internal | Code::Unavailable) {
+            return Ok(());
+        }
+        let now = self.ports().clock.now();
+        let component = component(&request.extension, &request.action);
+        let write = org_errors::write(request.oid, &component, &fault.message, now);
+        let commit = Commit { writes: vec![write], ..Commit::default() };
+        self.ports().store.commit(commit).await?;
+        Ok(())
+    }
+
+    fn depth(&self, request: &CallRequest) -> u32 {
+        match &request.caller.kind {
+            CallerKind::Extension { depth, .. } => depth.saturating_add(1),
+            CallerKind::Operator | CallerKind::User => 1,
+        }
+    }
+
+    /// The sealed token of the user, for an impersonated action (LC-135 to LC-138).
+    async fn impersonator(
+        &self,
+        request: &CallRequest,
+        impersonated: bool,
+    ) -> Outcome<Option<Sealed>> {
+        if !impersonated {
+            return Ok(None);
+        }
+        let token = request
+            .impersonator
+            .as_deref()
+            .filter(|token| !token.is_empty())
+            .ok_or_else(|| no_user(&request.action))?;
+        self.check_impersonator(request.oid, token).await?;
+        let ports = self.ports();
+        let binding = ["impersonator", &request.oid.to_string()];
+        Ok(Some(seal::seal(&*ports.keyring, &*ports.ids, &binding, token.as_bytes())))
+    }
+
+    async fn claim_and_run(
+        &self,
+        request: CallRequest,
+        id: uuid::Uuid,
+        admitted: Admitted,
+    ) -> Outcome<Reply> {
+        let ports = self.ports();
+        let now = ports.clock.now();
+        let until = now.plus(limits::RECORD_RETENTION);
+        let data = Payload::plain(ports, &admitted.data, until).await?;
+        let waits = !request.wait.is_zero();
+        let record = Record {
+            id,
+            oid: request.oid,
+            extension: request.extension.clone(),
+            kind: Kind::Request {
+                action: request.action.clone(),
+                investigation: request.investigation.clone(),
+            },
+            origin: Origin::Api,
+            fingerprint: fingerprint(
+                &request,
+                if request.data.is_empty() { b"{}" } else { &request.data },
+            ),
+            key: id.hyphenated().to_string(),
+            data,
+            ident: request.caller.ident.clone(),
+            impersonator: admitted.impersonator,
+            level: 0,
+            depth: self.depth(&request),
+            status: if waits { Status::Running } else { Status::Queued },
+            lease: waits.then(|| self.new_lease()),
+            attempts: 0,
+            slow_retries: 0,
+            created_at: now,
+            ending: None,
+        };
+        let mut commit = Commit { writes: vec![record.write(When::Absent)], ..Commit::default() };
+        let job = Job::Run { oid: record.oid, id, slow_retries: 0 };
+        let mut hold = None;
+        if !waits {
+            commit.sends.push(send(QueueName::Dispatch, &job, Duration::ZERO));
+        } else if ports.store.holds() {
+            let held =
+                Hold { id: ports.ids.uuid(), send: send(QueueName::Resume, &job, limits::LEASE) };
+            hold = Some(held.id);
+            commit.holds.push(held);
+        }
+        match ports.store.commit(commit).await? {
+            Committed::Lost { .. } => {
+                let standing = self
+                    .standing(&request, id)
+                    .await?
+                    .ok_or_else(|| Fault::new(Code::Internal, "internal error; try again later"))?;
+                self.repeated(&standing, &record.fingerprint).await
+            }
+            Committed::Done if !waits => Ok(self.reply(&record).await?),
+            Committed::Done => {
+                let claimed = Claimed {
+                    record: record.clone(),
+                    revision: 1,
+                    hold,
+                    install: Some(admitted.install),
+                };
+                match self
+                    .inner
+                    .launcher
+                    .launch(self, claimed, request.wait.min(limits::WAIT_MAX))
+                    .await
+                {
+                    Some(Ok(reply)) => Ok(reply),
+                    Some(Err(error)) => Err(error.into()),
+                    None => Ok(self.reply(&record).await?),
+                }
+            }
+        }
+    }
+
+    /// The record that stands under a claim.
+    async fn standing(&self, request: &CallRequest, id: uuid::Uuid) -> Outcome<Option<Record>> {
+        let key = keys::invocation(request.oid, &id.hyphenated().to_string());
+        let item = self.ports().store.get(&key).await?;
+        Ok(item.as_ref().map(Record::read).transpose()?)
+    }
+
+    /// The reply to a repeat.
+    async fn repeated(&self, record: &Record, fingerprint: &str) -> Outcome<Reply> {
+        if record.fingerprint != fingerprint {
+            return Err(Fault::new(
+                Code::IdempotencyKeyConflict,
+                "the idempotency key was used for another action or other data",
+            ));
+        }
+        Ok(self.reply(record).await?)
+    }
+}
+
+/// Tells a repeat from another call under the same key. White space and the order of members do not matter.
+fn fingerprint(request: &CallRequest, data: &[u8]) -> String {
+    let canonical = std::str::from_utf8(data).ok().and_then(json::canonical);
+    let data = canonical.as_deref().map_or(data, str::as_bytes);
+    let parts = [request.extension.as_str().as_bytes(), request.action.as_bytes(), data];
+    keys::digest_hex(&parts)[..32].to_owned()
+}

@@ -1,0 +1,157 @@
+//! What a delivery needs to know of an install: the definition, the subscription, the configuration, the secrets.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+use zeroize::Zeroizing;
+
+use crate::delivery::wire::Signer;
+use crate::fault::{Code, Fault, Outcome};
+use crate::ids::{ExtensionName, Oid};
+use crate::json::Object;
+use crate::keys;
+use crate::model::{Definition, HiveData, HiveRecord, Subscription};
+use crate::ports::{Outage, Ports};
+use crate::schema::{self, ObjectSchema};
+use crate::seal;
+
+/// An extension that can be called: its definition, and what signs its messages.
+#[derive(Debug, Clone)]
+pub(super) struct Extension {
+    pub(super) definition: Definition,
+    pub(super) revision: u64,
+    pub(super) signer: Signer,
+}
+
+/// Loads an extension's definition; [`Code::NotFound`] where there is none.
+pub(super) async fn extension(ports: &Ports, name: &ExtensionName) -> Outcome<Extension> {
+    let item = ports.store.get(&keys::definition(name)).await?;
+    let item =
+        item.ok_or_else(|| Fault::new(Code::NotFound, format!("unknown extension: {name}")))?;
+    Ok(read_extension(ports, name, &item.data, item.revision)?)
+}
+
+fn read_extension(
+    ports: &Ports,
+    name: &ExtensionName,
+    data: &[u8],
+    revision: u64,
+) -> Result<Extension, Outage> {
+    let definition: Definition = serde_json::from_slice(data)
+        .map_err(|error| Outage::caused("a definition cannot be read", error))?;
+    let secret =
+        seal::open_text(&*ports.keyring, &["extension", name.as_str()], &definition.secret)?;
+    let signer = Signer::new(&secret);
+    Ok(Extension { definition, revision, signer })
+}
+
+/// The subscription of an organization, whether or not it was removed.
+pub(super) async fn subscription(
+    ports: &Ports,
+    oid: Oid,
+    extension: &ExtensionName,
+) -> Result<Option<Subscription>, Outage> {
+    let Some(item) = ports.store.get(&keys::subscription(oid, extension)).await? else {
+        return Ok(None);
+    };
+    serde_json::from_slice(&item.data)
+        .map(Some)
+        .map_err(|error| Outage::caused("a subscription cannot be read", error))
+}
+
+/// The data of a hive record that is enabled and not expired.
+pub(super) async fn hive_data(
+    ports: &Ports,
+    oid: Oid,
+    hive: &str,
+    name: &str,
+) -> Result<Option<Zeroizing<String>>, Outage> {
+    let Some(item) = ports.store.get(&keys::hive(oid, hive, name)).await? else {
+        return Ok(None);
+    };
+    let record: HiveRecord = serde_json::from_slice(&item.data)
+        .map_err(|error| Outage::caused("a hive record cannot be read", error))?;
+    let expired = record.user.expiry > 0 && record.user.expiry <= ports.clock.now().millis();
+    if !record.user.enabled || expired {
+        return Ok(None);
+    }
+    match record.data {
+        HiveData::Plain(raw) => Ok(Some(Zeroizing::new(raw.get().to_owned()))),
+        HiveData::Sealed(sealed) => {
+            let binding = [&oid.to_string(), hive, name];
+            seal::open_text(&*ports.keyring, &binding, &sealed).map(Some)
+        }
+    }
+}
+
+/// Values of secrets by name, as one delivery uses them.
+pub(super) type Secrets = BTreeMap<String, Zeroizing<String>>;
+
+/// Resolves the secrets that an object's fields refer to and puts their values in place (LC-007).
+pub(super) async fn fill(
+    ports: &Ports,
+    oid: Oid,
+    schema: &ObjectSchema,
+    object: &mut Object,
+    secrets: &mut Secrets,
+) -> Outcome<()> {
+    for name in schema::secret_references(schema, object) {
+        if secrets.contains_key(&name) {
+            continue;
+        }
+        if let Some(value) = secret(ports, oid, &name).await? {
+            secrets.insert(name, value);
+        }
+    }
+    schema::fill_secrets(schema, object, &|name| secrets.get(name).map(|value| value.to_string()))
+        .map_err(|name| {
+            Fault::new(
+                Code::SecretMissing,
+                format!("secret not set or is not of type string: {name}"),
+            )
+        })
+}
+
+async fn secret(ports: &Ports, oid: Oid, name: &str) -> Result<Option<Zeroizing<String>>, Outage> {
+    #[derive(serde::Deserialize)]
+    struct Data {
+        secret: String,
+    }
+    if !crate::ids::is_name(name) {
+        return Ok(None);
+    }
+    let Some(data) = hive_data(ports, oid, "secret", name).await? else {
+        return Ok(None);
+    };
+    Ok(serde_json::from_str::<Data>(&data).ok().map(|data| Zeroizing::new(data.secret)))
+}
+
+/// The configuration as it is attached to a message: fields that the schema knows, secrets resolved; `{}` for none.
+pub(super) async fn config(
+    ports: &Ports,
+    oid: Oid,
+    extension: &ExtensionName,
+    schema: &ObjectSchema,
+    secrets: &mut Secrets,
+) -> Outcome<Box<RawValue>> {
+    let stored = hive_data(ports, oid, "extension_config", extension.as_str()).await?;
+    match stored {
+        Some(stored) => prepare_config(ports, oid, schema, &stored, secrets).await,
+        None => Ok(super::payload::raw("{}")),
+    }
+}
+
+/// The configuration pass over an object's text.
+pub(super) async fn prepare_config(
+    ports: &Ports,
+    oid: Oid,
+    schema: &ObjectSchema,
+    text: &str,
+    secrets: &mut Secrets,
+) -> Outcome<Box<RawValue>> {
+    let refused = |text: String| Fault::new(Code::ConfigRefused, text);
+    let object = Object::parse(text).map_err(|fault| refused(format!("configuration: {fault}")))?;
+    let mut object = schema.config(&object).map_err(refused)?;
+    fill(ports, oid, schema, &mut object, secrets).await?;
+    Ok(super::payload::raw(&crate::json::go_safe(&object.to_json())))
+}

@@ -1,0 +1,55 @@
+//! What the dispatch and resume queues carry.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::ids::{ExtensionName, Oid};
+use crate::time::Timestamp;
+
+use super::payload::Payload;
+use super::record::{Kind, Origin};
+
+/// A message of the dispatch or the resume queue.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "job", rename_all = "snake_case")]
+pub(super) enum Job {
+    /// Make a new invocation, and run it.
+    Start(Box<Start>),
+    /// Run an invocation that has its record: a queued call, a slow retry, or one whose worker is gone.
+    Run {
+        /// The tenant.
+        oid: Oid,
+        /// The invocation.
+        id: Uuid,
+        /// Which of its slow retries this is; a message of an earlier one is out of date.
+        #[serde(default)]
+        slow_retries: u32,
+    },
+}
+
+/// An invocation to make.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Start {
+    /// The tenant.
+    pub(super) oid: Oid,
+    /// The extension.
+    pub(super) extension: ExtensionName,
+    /// What is delivered.
+    pub(super) kind: Kind,
+    /// What started it.
+    pub(super) origin: Origin,
+    /// What the invocation is told apart by.
+    pub(super) claim: String,
+    /// The idempotency key that the extension sees; `None`: the invocation's id.
+    pub(super) key: Option<String>,
+    /// The data.
+    pub(super) data: Payload,
+    /// Who asked.
+    pub(super) ident: String,
+    /// Level in its chain of continuations.
+    pub(super) level: u32,
+    /// Depth in its chain of calls across extensions.
+    pub(super) depth: u32,
+    /// When it was published. A repeat within the dedupe time of an earlier publish is dropped.
+    pub(super) published_at: Timestamp,
+}

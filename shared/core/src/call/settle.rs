@@ -1,0 +1,83 @@
+//! What the end of a call means: a pure decision over its record and its last answer.
+
+use crate::chain::{self, Planned};
+use crate::delivery::answer::Answer;
+use crate::fault::Fault;
+use crate::meter::{self, Report, Usage};
+use crate::profile::Profile;
+use crate::redact::Redactor;
+use crate::time::Timestamp;
+
+use super::record::{Kind, Record};
+
+/// What follows from the end of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Settlement {
+    /// The data for the caller, redacted; or what went wrong, redacted.
+    pub(super) result: Result<String, Fault>,
+    /// Continuations to queue.
+    pub(super) planned: Vec<Planned>,
+    /// Usage to record.
+    pub(super) usage: Vec<Usage>,
+    /// Faults in what the answer asked for: told to the organization, and to the extension (LC-065).
+    pub(super) notices: Vec<String>,
+}
+
+/// Decides what follows. `reports` are those of earlier attempts.
+///
+/// Continuations go out only from the answer that ends the call, metrics also from attempts before it: what an attempt
+/// used was used, and a repeat of its key is recorded once.
+pub(super) fn settle(
+    profile: &Profile,
+    record: &Record,
+    result: Result<(), Fault>,
+    answer: Option<Answer>,
+    reports: Vec<Report>,
+    redactor: &Redactor,
+    now: Timestamp,
+) -> Settlement {
+    let mut notices = Vec::new();
+    let answer = answer.unwrap_or_default();
+    let mut usage = Vec::new();
+    for report in reports.into_iter().chain(answer.report) {
+        let (key, skus, said) = meter::check(profile, report, &record.key);
+        notices.extend(said);
+        if !skus.is_empty() {
+            let extension = record.extension.clone();
+            usage.push(Usage { oid: record.oid, extension, key, at: now, skus });
+        }
+    }
+    let (planned, said) = match record.kind {
+        Kind::ErrorReport => Default::default(),
+        _ => chain::plan(profile, &record.key, record.level, answer.continuations),
+    };
+    notices.extend(said);
+    let result = match result {
+        Ok(()) => {
+            let data = answer.data.as_deref().map_or("{}", serde_json::value::RawValue::get);
+            Ok(redactor.redact_json(data).into_owned())
+        }
+        Err(fault) => Err(Fault::new(fault.code, redactor.redact(&fault.message))),
+    };
+    let mut distinct: Vec<String> = Vec::new();
+    for notice in notices {
+        let notice = redactor.redact(&notice).into_owned();
+        if !distinct.contains(&notice) && distinct.len() < NOTICES_MAX {
+            distinct.push(notice);
+        }
+    }
+    Settlement { result, planned, usage, notices: distinct }
+}
+
+/// Notices of one answer; a hostile answer could make hundreds of different ones.
+const NOTICES_MAX: usize = 10;
+
+/// The component of an organization error: the extension and the action or event, in characters that fit a path.
+pub(super) fn component(extension: &crate::ids::ExtensionName, word: &str) -> String {
+    let word: String = word
+        .chars()
+        .take(64)
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' })
+        .collect();
+    format!("{extension}.{word}")
+}

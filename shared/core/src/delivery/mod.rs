@@ -1,0 +1,6 @@
+//! Signed gzip webhooks: what is sent, when it is sent again, and what the answer means.
+
+pub mod answer;
+pub mod message;
+pub mod retry;
+pub mod wire;
