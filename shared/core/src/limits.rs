@@ -258,6 +258,9 @@ pub const REDACTED_CHARS_MIN: usize = 4;
 /// Encoded forms of a secret value are redacted from this length on.
 pub const REDACTED_ENCODED_CHARS_MIN: usize = 8;
 
+/// Strings inside a secret value that is JSON are redacted by themselves from this length on.
+pub const REDACTED_PART_CHARS_MIN: usize = 20;
+
 const DAY_SECS: u64 = 86_400;
 
 // A continuation and a slow retry travel as one delayed message each.

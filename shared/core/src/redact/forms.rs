@@ -6,8 +6,30 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 
-use crate::json::escape_into;
-use crate::limits::REDACTED_ENCODED_CHARS_MIN;
+use crate::json::{Scanner, Token, decode, escape_into};
+use crate::limits::{REDACTED_ENCODED_CHARS_MIN, REDACTED_PART_CHARS_MIN};
+
+/// The forms of a value and of the secrets inside it.
+pub(super) fn all(value: &str) -> BTreeSet<String> {
+    let mut forms = of(value);
+    if !value.trim_ascii_start().starts_with(['{', '[']) {
+        return forms;
+    }
+    let mut scanner = Scanner::new(value);
+    while let Ok(Some(token)) = scanner.token() {
+        if let Token::Text(inner) = token {
+            let part = decode(inner);
+            // The address of a service is no secret, and hiding it would spoil answers.
+            let is_address = part.contains("://") && !part.contains('@');
+            if !is_address
+                && part.chars().take(REDACTED_PART_CHARS_MIN).count() == REDACTED_PART_CHARS_MIN
+            {
+                forms.extend(of(&part));
+            }
+        }
+    }
+    forms
+}
 
 /// The value itself and, when it is long enough, what it looks like encoded; no form twice.
 ///

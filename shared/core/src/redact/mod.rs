@@ -1,7 +1,9 @@
 //! Hides secret values in what leaves: answers, errors, logs, records.
 //!
-//! A value is found as it is and in the encodings it travels in (see [`forms`]). Long forms are found by their first
-//! [`ANCHOR_BYTES`] bytes and hidden as far as they go, so that a long secret that was cut is hidden too.
+//! A value is found as it is and in the encodings it travels in: JSON escapes as common writers choose them, once and
+//! twice; percent-encoding; base64 in both alphabets, alone or inside a longer text; hex. A form of more than 128 bytes
+//! is found by its first 128 and hidden as far as it goes, so that a long secret that was cut is hidden too. Of a value
+//! that is itself JSON, such as the key file of a service account, its longer strings are hidden as well.
 //!
 //! **Limits:** not found are a secret that was compressed or encrypted, split by line breaks, or encoded twice in
 //! other ways than as JSON in JSON.
@@ -56,7 +58,7 @@ impl Redactor {
             if value.chars().take(REDACTED_CHARS_MIN).count() < REDACTED_CHARS_MIN {
                 continue;
             }
-            for form in forms::of(&value) {
+            for form in forms::all(&value) {
                 let anchor = &form[..form.floor_char_boundary(ANCHOR_BYTES)];
                 let number = *known.entry(anchor.to_owned()).or_insert_with(|| {
                     anchors.push(anchor.to_owned());
@@ -71,6 +73,7 @@ impl Redactor {
             // The cheapest kind to build: a redactor serves one call. Its only errors are of sizes beyond 2^31.
             AhoCorasick::builder()
                 .kind(Some(AhoCorasickKind::NoncontiguousNFA))
+                .dense_depth(1)
                 .match_kind(MatchKind::LeftmostLongest)
                 .build(&anchors)
                 .expect("the anchors of a call's secrets are far below two gigabytes")

@@ -79,6 +79,25 @@ fn common_encodings_of_a_value_are_hidden() {
 }
 
 #[test]
+fn the_longer_strings_of_a_value_that_is_json_are_hidden_by_themselves() {
+    let file = r#"{"type":"service_account","key":"\u0041BCDEFGHIJKLMNOPQRST","short":"ABCDEFGHIJKLMNOPQRS",
+        "uri":"https://example.com/token","dsn":"pg://user:pass@host/base"}"#;
+    let secrets = &[("f", file)][..];
+    check_text(
+        secrets,
+        "ABCDEFGHIJKLMNOPQRST ABCDEFGHIJKLMNOPQRS",
+        "[secret:f] ABCDEFGHIJKLMNOPQRS",
+    );
+    check_text(
+        secrets,
+        "https://example.com/token service_account",
+        "https://example.com/token service_account",
+    );
+    check_text(secrets, "pg://user:pass@host/base", "[secret:f]");
+    check_text(secrets, file, "[secret:f]");
+}
+
+#[test]
 fn a_long_value_is_hidden_whole_and_cut() {
     let value: String = (0..200).map(|index| format!("{index:04}")).collect();
     let secrets = &[("a", &*value)][..];
