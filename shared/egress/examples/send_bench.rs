@@ -4,11 +4,11 @@
 //! whose CPU time Linux tells; the server's threads do not count.
 
 use std::error::Error;
-use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use annex_core::ports::{Outbound, WebhookRequest};
 use annex_egress::{Policy, SystemResolver, WebhookClient};
@@ -19,6 +19,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use tokio::task::JoinSet;
 
+type Bare = Client<HttpConnector, Full<Bytes>>;
 type Fault = Box<dyn Error + Send + Sync>;
 
 /// What a small webhook and its answer weigh.
@@ -34,46 +35,100 @@ async fn main() -> Result<(), Fault> {
 
     let policy = Policy { allow_private_networks: true, extra_roots: Vec::new() };
     let annex = Arc::new(WebhookClient::new(policy, Arc::new(SystemResolver::new()))?);
-    let bare: Client<HttpConnector, Full<Bytes>> =
-        Client::builder(TokioExecutor::new()).build_http();
+    let bare: Bare = Client::builder(TokioExecutor::new()).build_http();
 
     // Rounds alternate, so that whatever else the machine does meets both.
     let (mut annex_best, mut bare_best) = (f64::MAX, f64::MAX);
     for _ in 0..ROUNDS {
-        let (client, target) = (bare.clone(), Arc::clone(&url));
-        let cost = measure(requests, in_flight, async move || send_bare(&client, &target).await);
-        bare_best = bare_best.min(cost.await?);
-        let (client, target) = (Arc::clone(&annex), Arc::clone(&url));
-        let cost = measure(requests, in_flight, async move || send_annex(&client, &target).await);
-        annex_best = annex_best.min(cost.await?);
+        let send = || send_bare(bare.clone(), Arc::clone(&url));
+        bare_best = bare_best.min(measure(requests, in_flight, send).await?);
+        let send = || send_annex(Arc::clone(&annex), Arc::clone(&url));
+        annex_best = annex_best.min(measure(requests, in_flight, send).await?);
     }
     let share = 100.0 * (annex_best / bare_best - 1.0);
-    println!("bare hyper {bare_best:.1} us, annex {annex_best:.1} us CPU a request ({share:+.0} %)");
+    println!(
+        "bare hyper {bare_best:.1} us, annex {annex_best:.1} us CPU a request ({share:+.0} %)"
+    );
+    Ok(())
+}
+
+async fn send_annex(client: Arc<WebhookClient>, url: Arc<String>) -> Result<(), Fault> {
+    let request = WebhookRequest {
+        url: url.to_string(),
+        headers: vec![("content-type", "application/json".to_owned())],
+        body: Bytes::from_static(BODY),
+        timeout: Duration::from_secs(120),
+        response_bytes_max: 100_000_000,
+    };
+    client.send(request).await?;
+    Ok(())
+}
+
+async fn send_bare(client: Bare, url: Arc<String>) -> Result<(), Fault> {
+    let request = http::Request::post(url.as_str())
+        .header("content-type", "application/json")
+        .body(Full::new(Bytes::from_static(BODY)))?;
+    client.request(request).await?.into_body().collect().await?;
     Ok(())
 }
 
 /// CPU microseconds of this thread for each request.
-async fn measure(
-    requests: usize,
-    in_flight: usize,
-    send: impl AsyncSend,
-) -> Result<f64, Fault> {
+async fn measure<F>(requests: usize, in_flight: usize, send: impl Fn() -> F) -> Result<f64, Fault>
+where
+    F: Future<Output = Result<(), Fault>> + Send + 'static,
+{
     let (start, cpu) = (Instant::now(), cpu_time()?);
-    let mut lanes = JoinSet::new();
-    for _ in 0..in_flight {
-        let send = send.clone();
-        lanes.spawn(async move {
-            for _ in 0..requests / in_flight {
-                send.send().await?;
-            }
-            Ok::<(), Fault>(())
-        });
+    let mut running = JoinSet::new();
+    for _ in 0..requests {
+        if running.len() == in_flight
+            && let Some(done) = running.join_next().await
+        {
+            done??;
+        }
+        running.spawn(send());
     }
-    while let Some(lane) = lanes.join_next().await {
-        lane??;
+    while let Some(done) = running.join_next().await {
+        done??;
     }
     let spent = cpu_time()?.saturating_sub(cpu);
-    let sent = (requests / in_flight * in_flight) as f64;
-    eprintln!("{:.0} requests/s", sent / start.elapsed().as_secs_f64());
-    Ok(spent.as_secs_f64() * 1e6 / sent)
+    eprintln!("{:.0} requests/s", requests as f64 / start.elapsed().as_secs_f64());
+    Ok(spent.as_secs_f64() * 1e6 / requests as f64)
+}
+
+/// CPU time of the calling thread, to the nanosecond.
+fn cpu_time() -> Result<Duration, Fault> {
+    let stat = fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanos = stat.split_whitespace().next().ok_or("schedstat is empty")?.parse()?;
+    Ok(Duration::from_nanos(nanos))
+}
+
+/// A server that takes requests of [`BODY`]'s size on threads of its own; its URL.
+fn serve() -> Result<String, Fault> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let url = format!("http://{}/hook", listener.local_addr()?);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || answer_all(stream));
+        }
+    });
+    Ok(url)
+}
+
+fn answer_all(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let (mut read, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let size = stream.read(&mut piece)?;
+        if size == 0 {
+            return Ok(());
+        }
+        read.extend_from_slice(&piece[..size]);
+        let head = read.windows(4).position(|four| four == b"\r\n\r\n");
+        if head.is_some_and(|end| read.len() >= end + 4 + BODY.len()) {
+            read.clear();
+            stream.write_all(
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
+            )?;
+        }
+    }
 }

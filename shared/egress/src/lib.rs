@@ -11,6 +11,7 @@ pub mod webhook;
 
 mod body;
 mod failure;
+mod known;
 mod policy;
 
 pub use policy::{CertificateDer, Policy};

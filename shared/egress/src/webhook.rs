@@ -18,9 +18,10 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::Semaphore;
 
 use crate::connect::Connector;
+use crate::known::KnownTargets;
 use crate::policy::Policy;
 use crate::resolve::Resolve;
-use crate::{body, failure, target};
+use crate::{body, failure};
 
 /// How long a connection without a request is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -66,7 +67,7 @@ pub struct BadRoot {
 pub struct WebhookClient {
     http: Client<HttpsConnector<Connector>, Full<Bytes>>,
     large_bodies: Semaphore,
-    allow_private_networks: bool,
+    targets: KnownTargets,
 }
 
 impl WebhookClient {
@@ -93,7 +94,7 @@ impl WebhookClient {
             .retry_canceled_requests(true)
             .build(connector);
         let large_bodies = Semaphore::new(LARGE_BODIES_AT_ONCE);
-        Ok(Self { http, large_bodies, allow_private_networks })
+        Ok(Self { http, large_bodies, targets: KnownTargets::new(allow_private_networks) })
     }
 
     async fn exchange(
@@ -113,15 +114,13 @@ impl WebhookClient {
 #[async_trait]
 impl Outbound for WebhookClient {
     fn check_url(&self, url: &str) -> Result<(), String> {
-        target::parse(url, self.allow_private_networks)
-            .map(drop)
-            .map_err(|refusal| refusal.to_string())
+        self.targets.parse(url).map(drop).map_err(|refusal| refusal.to_string())
     }
 
     async fn send(&self, request: WebhookRequest) -> Result<WebhookAnswer, SendFault> {
         let WebhookRequest { url, headers, body, timeout, response_bytes_max } = request;
-        let uri = target::parse(&url, self.allow_private_networks)
-            .map_err(|refusal| SendFault::Refused(refusal.to_string()))?;
+        let uri =
+            self.targets.parse(&url).map_err(|refusal| SendFault::Refused(refusal.to_string()))?;
         let request = build(uri, &headers, body)?;
         tokio::time::timeout(timeout, self.exchange(request, response_bytes_max))
             .await

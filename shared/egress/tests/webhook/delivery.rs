@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use annex_core::ports::{Outbound, SendFault, WebhookAnswer};
 use bytes::Bytes;
+use tokio::net::TcpSocket;
 use tokio::sync::Notify;
 
 use crate::receiver::{
@@ -219,9 +220,10 @@ async fn deadline_ends_a_wait_for_the_head_lc_031() {
 
 #[tokio::test]
 async fn closed_port_is_not_sent() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    // Bound and not listening, so that nobody else can come to listen there.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = socket.local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}/");
     assert_eq!(send(&client(), url).await, not_sent("connection refused"));
 }
