@@ -22,15 +22,12 @@ pub mod testkit;
 
 pub mod auth;
 pub mod call;
-pub mod redact;
-pub mod schema;
-pub mod rules;
-pub mod stored;
-
-pub mod auth;
-pub mod call;
 pub mod extensions;
 pub mod hive;
 pub mod org_errors;
 pub mod orgs;
+pub mod redact;
+pub mod rules;
+pub mod schema;
+pub mod stored;
 pub mod usage;
