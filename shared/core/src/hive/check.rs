@@ -1,11 +1,11 @@
 //! What the data of a record must be.
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::{Hive, RULES, SECRET, check_size};
 use crate::fault::{Code, Fault, Outcome};
-use crate::limits::JSON_DEPTH_MAX;
+use crate::json;
+use crate::rules::Rule;
 
 /// Checks the data of a record: a JSON object, not too large nor too deep, and what its hive asks for.
 ///
@@ -21,42 +21,15 @@ pub fn check(hive: &Hive, data: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// A JSON object of bounded depth.
+/// A JSON object of bounded depth; what is in it travels unchanged, doubled keys too.
 fn check_object(data: &str) -> Outcome<()> {
-    if JSON_DEPTH_MAX < depth(data) {
-        return Err(invalid(format!("is deeper than {JSON_DEPTH_MAX} levels")));
-    }
-    serde_json::from_str::<IgnoredAny>(data)
-        .map_err(|error| invalid(format!("is no JSON: {error}")))?;
+    json::check(data.as_bytes()).map_err(|fault| {
+        Fault::new(Code::InvalidJson, format!("the data of a record is refused: {fault}"))
+    })?;
     if data.trim_ascii_start().starts_with('{') {
         return Ok(());
     }
     Err(Fault::new(Code::BadRequest, "the data of a record is not an object"))
-}
-
-fn invalid(what: String) -> Fault {
-    Fault::new(Code::InvalidJson, format!("the data of a record {what}"))
-}
-
-/// How deep the containers of a JSON text are nested.
-fn depth(json: &str) -> usize {
-    let (mut now, mut most) = (0_usize, 0);
-    let (mut in_string, mut escaped) = (false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
-            b'{' | b'[' => {
-                now += 1;
-                most = most.max(now);
-            }
-            b'}' | b']' => now = now.saturating_sub(1),
-            _ => {}
-        }
-    }
-    most
 }
 
 fn check_secret(data: &str) -> Outcome<()> {
@@ -71,15 +44,17 @@ fn check_secret(data: &str) -> Outcome<()> {
     })
 }
 
-fn check_rule(_data: &str) -> Outcome<()> {
-    Ok(())
+fn check_rule(data: &str) -> Outcome<()> {
+    Rule::parse(data)
+        .map(|_| ())
+        .map_err(|why| Fault::new(Code::BadRequest, format!("the rule is refused: {why}")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::hive::EXTENSION_CONFIG;
-    use crate::limits::HIVE_DATA_BYTES_MAX;
+    use crate::limits::{HIVE_DATA_BYTES_MAX, JSON_DEPTH_MAX};
 
     fn refused(hive: &Hive, data: &str) -> Option<Code> {
         check(hive, data).err().map(|fault| fault.code)
@@ -105,6 +80,8 @@ mod tests {
             ("{".to_owned(), Some(Code::InvalidJson)),
             ("{}{}".to_owned(), Some(Code::InvalidJson)),
             ("{\"a\":\"\u{1}\"}".to_owned(), Some(Code::InvalidJson)),
+            (r#"{"a":"\ud800"}"#.to_owned(), Some(Code::InvalidJson)),
+            (r#"{"a":NaN}"#.to_owned(), Some(Code::InvalidJson)),
         ] {
             assert_eq!(refused(EXTENSION_CONFIG, &data), code, "{data:.60}");
         }
@@ -113,9 +90,20 @@ mod tests {
     #[test]
     fn a_secret_is_a_text_and_a_refusal_does_not_quote_it() {
         assert_eq!(refused(SECRET, r#"{"secret":"s"}"#), None);
-        for bad in [r#"{"secret":7731}"#, "{}", r#"{"secret":null}"#, r#"{"secret":"\ud800"}"#] {
+        for bad in [r#"{"secret":7731}"#, "{}", r#"{"secret":null}"#, r#"{"secret":["s"]}"#] {
             assert_eq!(refused(SECRET, bad), Some(Code::BadRequest), "{bad}");
         }
         assert!(!check(SECRET, r#"{"secret":7731}"#).unwrap_err().message.contains("7731"));
+    }
+
+    #[test]
+    fn a_rule_is_parsed_when_it_is_written() {
+        // LC-127
+        let rule = r#"{"detect":{"op":"exists","path":"event/A"},"respond":[{"action":"extension request",
+            "extension name":"e","extension action":"a","extension request":{}}]}"#;
+        assert_eq!(refused(RULES, rule), None);
+        let fault = check(RULES, r#"{"detect":{"op":"nope"},"respond":[]}"#).unwrap_err();
+        assert_eq!(fault.code, Code::BadRequest);
+        assert!(fault.message.starts_with("the rule is refused: "), "{}", fault.message);
     }
 }

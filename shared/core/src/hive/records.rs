@@ -3,11 +3,11 @@
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
-use super::{Hive, check_name, check_size};
+use super::{Hive, RULES, check_name, check_size};
 use crate::fault::{Code, Fault, Outcome};
 use crate::ids::Oid;
 use crate::keys;
-use crate::limits::{HIVE_PAGE_BYTES_MAX, HIVE_PAGE_RECORDS_MAX};
+use crate::limits::{HIVE_PAGE_BYTES_MAX, HIVE_PAGE_RECORDS_MAX, RULES_PER_ORG_MAX};
 use crate::model::{HiveData, HiveRecord, UserMetadata};
 use crate::ports::{Commit, Committed, Item, Outage, Ports, Query, When, Write};
 use crate::seal;
@@ -145,6 +145,9 @@ pub async fn set(
             return Err(etag_mismatch());
         }
         let before = before.map(|record| opened(ports, oid, hive, name, record)).transpose()?;
+        if before.is_none() && *hive == *RULES {
+            check_rules_left(ports, oid).await?;
+        }
         let expiry = change.user.as_ref().map_or(0, |user| user.expiry);
         if expiry != 0 && expiry <= now.millis() {
             return Err(expired());
@@ -156,6 +159,24 @@ pub async fn set(
             return Ok(record);
         }
         // Somebody else wrote it meanwhile: with an etag this is lost now, else the later write stands.
+    }
+}
+
+/// Refuses one more rule than an organization may have: each costs time for every event.
+async fn check_rules_left(ports: &Ports, oid: Oid) -> Outcome<()> {
+    let mut query = Query::prefix(keys::settings(oid), &keys::hive_prefix(RULES.name));
+    let mut rules = 0;
+    loop {
+        let page = ports.store.query(query.clone()).await?;
+        rules += page.items.len();
+        if RULES_PER_ORG_MAX <= rules {
+            let text = format!("an organization has at most {RULES_PER_ORG_MAX} rules");
+            return Err(Fault::new(Code::BadRequest, text));
+        }
+        match page.next {
+            Some(next) => query.from = next,
+            None => return Ok(()),
+        }
     }
 }
 
@@ -215,6 +236,10 @@ pub async fn rename(
 ) -> Outcome<Record> {
     check_name(name)?;
     check_name(to)?;
+    let taken = || Fault::new(Code::Conflict, "there is a record of the new name already");
+    if name == to {
+        return Err(taken());
+    }
     loop {
         let Some((record, item)) = load(ports, oid, hive, name).await? else {
             return Err(not_found(name));
@@ -232,12 +257,7 @@ pub async fn rename(
         ];
         match ports.store.commit(Commit { writes, ..Commit::default() }).await? {
             Committed::Done => return Ok(record),
-            Committed::Lost { index: 0, .. } => {
-                return Err(Fault::new(
-                    Code::Conflict,
-                    "there is a record of the new name already",
-                ));
-            }
+            Committed::Lost { index: 0, .. } => return Err(taken()),
             Committed::Lost { .. } => {}
         }
     }
