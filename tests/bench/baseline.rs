@@ -21,7 +21,7 @@ const DISK_TIME: Duration = Duration::from_secs(1);
 const ALONE: usize = 2_000;
 
 /// Measures; answers the median time of a call that the extension serves alone.
-pub async fn run(
+pub(crate) async fn run(
     extension: &Extension,
     folder: &Path,
     calls: usize,

@@ -9,13 +9,13 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 /// One connection.
-pub struct Connection {
+pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
 }
 
 impl Connection {
     /// Connects to `host:port`.
-    pub async fn open(address: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn open(address: &str) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
@@ -27,7 +27,7 @@ impl Connection {
     }
 
     /// Sends a request and reads its answer.
-    pub async fn call(
+    pub(crate) async fn call(
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> anyhow::Result<(StatusCode, Bytes)> {
@@ -40,7 +40,7 @@ impl Connection {
 }
 
 /// Makes one call on a connection of its own, and reads the JSON of a success.
-pub async fn once(
+pub(crate) async fn once(
     address: &str,
     request: Request<Full<Bytes>>,
 ) -> anyhow::Result<serde_json::Value> {

@@ -13,21 +13,21 @@ use crate::http::Connection;
 
 /// A call that is made many times.
 #[derive(Clone)]
-pub struct Target {
+pub(crate) struct Target {
     /// `host:port`.
-    pub address: String,
+    pub(crate) address: String,
     /// The path.
-    pub path: &'static str,
+    pub(crate) path: &'static str,
     /// Header names and values.
-    pub headers: Vec<(&'static str, String)>,
+    pub(crate) headers: Vec<(&'static str, String)>,
     /// The body.
-    pub body: Bytes,
+    pub(crate) body: Bytes,
     /// What the answer of a call that was really made contains.
-    pub expected: &'static str,
+    pub(crate) expected: &'static str,
 }
 
 /// How long calls took.
-pub struct Latencies {
+pub(crate) struct Latencies {
     sorted: Vec<Duration>,
 }
 
@@ -38,7 +38,7 @@ impl Latencies {
     }
 
     /// The time that this share of the calls did not exceed.
-    pub fn quantile(&self, share: f64) -> Duration {
+    pub(crate) fn quantile(&self, share: f64) -> Duration {
         let rank = (share * self.sorted.len() as f64).ceil() as usize;
         self.sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
     }
@@ -59,7 +59,7 @@ impl Target {
 }
 
 /// Makes `calls` calls with `in_flight` at a time; says how long each took, and all of them. One failure ends it.
-pub async fn run(
+pub(crate) async fn run(
     target: &Target,
     calls: usize,
     in_flight: usize,
@@ -93,7 +93,7 @@ pub async fn run(
 
 /// Makes `rate` calls a second for `time`, spread over `connections`. A call is timed from when it was due, so that
 /// a slow one does not hide the wait of those behind it.
-pub async fn paced(
+pub(crate) async fn paced(
     target: &Target,
     rate: u32,
     time: Duration,

@@ -17,10 +17,10 @@ use crate::load::Target;
 use crate::process::Process;
 
 /// The shared secret of the extension.
-pub const SECRET: &str = "benchmark-secret-0123456789abcdef";
+pub(crate) const SECRET: &str = "benchmark-secret-0123456789abcdef";
 
 /// What the extension is asked to echo.
-pub const DATA: &str = r#"{"message":"a message of some length","number":1}"#;
+pub(crate) const DATA: &str = r#"{"message":"a message of some length","number":1}"#;
 
 /// The media type of forms.
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -29,15 +29,15 @@ const FORM: &str = "application/x-www-form-urlencoded";
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The sample extension.
-pub struct Extension {
+pub(crate) struct Extension {
     /// `host:port`.
-    pub address: String,
+    pub(crate) address: String,
     _process: Process,
 }
 
 impl Extension {
     /// Starts it.
-    pub fn start(program: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn start(program: &Path) -> anyhow::Result<Self> {
         let mut command = Command::new(program);
         command.args(["--listen", "127.0.0.1:0"]).env("SCANNER_SECRET", SECRET);
         let (process, line) = Process::start_and_read(&mut command)?;
@@ -47,7 +47,7 @@ impl Extension {
 }
 
 /// A platform with a store, an organization and a subscription.
-pub struct Platform {
+pub(crate) struct Platform {
     program: PathBuf,
     data: PathBuf,
     address: String,
@@ -58,7 +58,7 @@ pub struct Platform {
 
 impl Platform {
     /// Starts a platform on a new store in `folder`, and subscribes an organization to the extension.
-    pub async fn set_up(
+    pub(crate) async fn set_up(
         program: &Path,
         folder: &Path,
         extension: &Extension,
@@ -108,7 +108,7 @@ impl Platform {
     }
 
     /// The call that the benchmark makes.
-    pub fn target(&self) -> Target {
+    pub(crate) fn target(&self) -> Target {
         // The data holds no character that a form must encode but quotes, braces, colons, commas and blanks.
         let data: String = DATA
             .bytes()
@@ -132,7 +132,7 @@ impl Platform {
 
     /// Stops and starts it this many times; says how long it took each time from the start of the process to the
     /// first answer that it is ready.
-    pub async fn restart_times(&mut self, times: usize) -> anyhow::Result<Vec<Duration>> {
+    pub(crate) async fn restart_times(&mut self, times: usize) -> anyhow::Result<Vec<Duration>> {
         let mut took = Vec::with_capacity(times);
         for _ in 0..times {
             self.stop()?;
@@ -144,17 +144,17 @@ impl Platform {
     }
 
     /// Processor time that it used since its start.
-    pub fn cpu(&self) -> anyhow::Result<Duration> {
+    pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
         self.process.cpu()
     }
 
     /// Memory that it holds, in MiB.
-    pub fn rss_mib(&self) -> anyhow::Result<f64> {
+    pub(crate) fn rss_mib(&self) -> anyhow::Result<f64> {
         self.process.rss_mib()
     }
 
     /// Stops it cleanly.
-    pub fn stop(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn stop(&mut self) -> anyhow::Result<()> {
         self.process.stop().context("stopping annex serve")
     }
 }

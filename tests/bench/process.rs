@@ -14,20 +14,20 @@ const TICK: Duration = Duration::from_millis(10);
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A child process; killed when dropped.
-pub struct Process {
+pub(crate) struct Process {
     child: Child,
 }
 
 impl Process {
     /// Starts a command whose output nobody reads.
-    pub fn start(command: &mut Command) -> anyhow::Result<Self> {
+    pub(crate) fn start(command: &mut Command) -> anyhow::Result<Self> {
         let name = command.get_program().to_owned();
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Self { child: child.spawn().with_context(|| format!("starting {}", name.display()))? })
     }
 
     /// Starts a command and reads the first line that it prints.
-    pub fn start_and_read(command: &mut Command) -> anyhow::Result<(Self, String)> {
+    pub(crate) fn start_and_read(command: &mut Command) -> anyhow::Result<(Self, String)> {
         let name = command.get_program().to_owned();
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = child.spawn().with_context(|| format!("starting {}", name.display()))?;
@@ -39,22 +39,22 @@ impl Process {
     }
 
     /// Whether it ended by itself.
-    pub fn ended(&mut self) -> anyhow::Result<bool> {
+    pub(crate) fn ended(&mut self) -> anyhow::Result<bool> {
         Ok(self.child.try_wait()?.is_some())
     }
 
     /// Processor time that it used so far, user and system.
-    pub fn cpu(&self) -> anyhow::Result<Duration> {
+    pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
         cpu(&fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?)
     }
 
     /// Memory that it holds, in MiB.
-    pub fn rss_mib(&self) -> anyhow::Result<f64> {
+    pub(crate) fn rss_mib(&self) -> anyhow::Result<f64> {
         rss_mib(&fs::read_to_string(format!("/proc/{}/status", self.child.id()))?)
     }
 
     /// Asks it to stop (SIGTERM) and waits until it did.
-    pub fn stop(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn stop(&mut self) -> anyhow::Result<()> {
         let asked = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status()?;
         if !asked.success() {
             bail!("it was gone already");

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Figures in the order in which they were measured.
 #[derive(Default)]
-pub struct Report {
+pub(crate) struct Report {
     figures: Vec<Figure>,
 }
 
@@ -16,12 +16,17 @@ struct Figure {
 
 impl Report {
     /// Adds a figure, and what it should be.
-    pub fn add(&mut self, name: impl Into<String>, value: f64, target: Option<&'static str>) {
+    pub(crate) fn add(
+        &mut self,
+        name: impl Into<String>,
+        value: f64,
+        target: Option<&'static str>,
+    ) {
         self.figures.push(Figure { name: name.into(), value: rounded(value), target });
     }
 
     /// A line for each figure.
-    pub fn table(&self) -> String {
+    pub(crate) fn table(&self) -> String {
         let line = |name: &str, value: &str, target: &str| {
             format!("{name:<24}{value:>12}  {target}").trim_end().to_owned()
         };
@@ -33,7 +38,7 @@ impl Report {
     }
 
     /// One line of JSON.
-    pub fn json(&self) -> String {
+    pub(crate) fn json(&self) -> String {
         let members = self.figures.iter().map(|figure| (figure.name.clone(), figure.value.into()));
         Value::Object(members.collect::<Map<_, _>>()).to_string()
     }
