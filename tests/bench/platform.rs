@@ -164,11 +164,13 @@ async fn start(program: &Path, data: &Path, address: &str) -> anyhow::Result<(Pr
     let mut command = Command::new(program);
     command.args(["serve", "--allow-private-networks", "--listen", address, "--data"]).arg(data);
     command.env_remove("ANNEX_ROOT_KEY");
+    let log = data.with_extension("log");
     let started = Instant::now();
-    let mut process = Process::start(&mut command)?;
+    let mut process = Process::start(&mut command, &log)?;
     while !ready(address).await {
         if process.ended()? {
-            bail!("annex serve ended before it was ready");
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            bail!("annex serve ended before it was ready: {}", said.trim());
         }
         if READY_TIMEOUT < started.elapsed() {
             bail!("annex serve was not ready within {} seconds", READY_TIMEOUT.as_secs());

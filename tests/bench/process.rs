@@ -1,7 +1,8 @@
 //! A process of our own: started, measured through `/proc`, and stopped by its id.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,10 +20,11 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a command whose output nobody reads.
-    pub(crate) fn start(command: &mut Command) -> anyhow::Result<Self> {
+    /// Starts a command whose output goes to a file.
+    pub(crate) fn start(command: &mut Command, log: &Path) -> anyhow::Result<Self> {
         let name = command.get_program().to_owned();
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let log = File::create(log)?;
+        let child = command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         Ok(Self { child: child.spawn().with_context(|| format!("starting {}", name.display()))? })
     }
 
