@@ -78,6 +78,7 @@ fn scan(key: &str, target: String) -> Answer {
     if target.trim().is_empty() {
         return Answer::permanent("target is not valid");
     }
+    log(key, &target, 0);
     let answer = Answer::data(json!({ "target": target, "findings": 1, "pages_left": PAGES }));
     answer.meter(key, &[("scans", 1), ("bytes_scanned", PAGE_BYTES)]).continue_with(
         1,
@@ -86,8 +87,14 @@ fn scan(key: &str, target: String) -> Answer {
     )
 }
 
+/// Says on standard error what is scanned. Text from outside is quoted, so that it cannot pass for lines of our own.
+fn log(key: &str, target: &str, page: u32) {
+    eprintln!("scan of {target:?}, page {page}, key {key:?}");
+}
+
 /// Scans a further page. A continuation has a key of its own, so its metrics count beside those of the first page.
 fn scan_page(key: &str, Page { target, page }: Page) -> Answer {
+    log(key, &target, page);
     let left = PAGES.saturating_sub(page);
     let answer =
         Answer::data(json!({ "target": target, "page": page, "findings": 1, "pages_left": left }))

@@ -1,1 +1,4 @@
-//! Every function of Annex in one process.
+//! Every function of Annex in one process, and the command line.
+
+pub mod cli;
+pub mod serve;

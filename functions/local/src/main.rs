@@ -1,3 +1,7 @@
 //! The `annex` binary.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    local::cli::main()
+}

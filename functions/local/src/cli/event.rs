@@ -1,0 +1,50 @@
+//! `annex event`: telemetry events of an organization.
+
+use http::Method;
+
+use super::error::Error;
+use super::session::Session;
+
+/// What can be done with telemetry events.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// List events, newest first
+    #[command(after_help = "\
+Example:
+  annex event list --type login --from 2026-01-01T00:00:00Z --limit 20")]
+    List {
+        /// Only events of this type
+        #[arg(long = "type", value_name = "TYPE")]
+        kind: Option<String>,
+        /// From when on, included: RFC 3339, or seconds since 1970
+        #[arg(long, value_name = "TIME")]
+        from: Option<String>,
+        /// Until when, excluded: RFC 3339, or seconds since 1970
+        #[arg(long, value_name = "TIME")]
+        to: Option<String>,
+        /// At most so many
+        #[arg(long, default_value_t = 50)]
+        limit: u32,
+    },
+}
+
+/// Does what was typed.
+pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
+    let Command::List { kind, from, to, limit } = command;
+    let limit = limit.to_string();
+    let given = [
+        ("type", kind.as_deref()),
+        ("from", from.as_deref()),
+        ("to", to.as_deref()),
+        ("limit", Some(&*limit)),
+    ];
+    let query: Vec<_> = given.iter().filter_map(|(name, value)| Some((*name, (*value)?))).collect();
+    let call = session.org(Method::GET, &["events"])?.query(&query);
+    let answer = call.send("listing events").await?;
+    session.print_rows(
+        &answer,
+        |value| &value["events"],
+        &[("TIME", "ts"), ("TYPE", "type"), ("EVENT", "event")],
+        "no events",
+    )
+}
