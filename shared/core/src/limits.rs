@@ -196,7 +196,7 @@ pub const EVENT_COMMIT_BYTES_MAX: usize = 3 << 20;
 pub const RULE_CALLS_PER_EVENT_MAX: usize = 50;
 
 /// Largest request data that a rule makes, in bytes of JSON text.
-pub const RULE_DATA_BYTES_MAX: usize = 256 << 10;
+pub const RULE_DATA_BYTES_MAX: usize = INLINE_BYTES_MAX;
 
 /// Events of one page of a search.
 pub const EVENTS_PER_PAGE_MAX: usize = 1_000;
