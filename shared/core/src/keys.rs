@@ -181,6 +181,12 @@ pub fn event(oid: Oid, at: Timestamp, id: &str) -> Key {
     Key::new(telemetry(oid, at.day()), format!("{}{id}", event_start(at)))
 }
 
+/// Remembers a part of a webhook delivery to an adapter, by the caller's key of the delivery.
+pub fn event_post(oid: Oid, adapter: &str, key: &str, part: usize) -> Key {
+    let digest = digest_hex(&[adapter.as_bytes(), key.as_bytes()]);
+    Key::new(format!("event-post#{oid}#{digest}"), format!("{part:06}"))
+}
+
 /// How far the daily fan-out has come.
 pub fn daily_cursor() -> Key {
     Key::new("daily", "cursor")

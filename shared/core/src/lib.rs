@@ -29,6 +29,7 @@ pub mod redact;
 pub mod rules;
 pub mod schema;
 pub mod stored;
+pub mod telemetry;
 pub mod usage;
 
 pub mod call;

@@ -180,6 +180,39 @@ pub const EVENT_BYTES_MAX: usize = 256 << 10;
 /// Events of one webhook delivery to an adapter.
 pub const EVENTS_PER_POST_MAX: usize = 1_000;
 
+/// Largest webhook delivery to an adapter, in bytes, once it is decompressed.
+pub const EVENT_POST_BYTES_MAX: usize = 16 << 20;
+
+/// How long a webhook delivery's `Idempotency-Key` is remembered.
+pub const EVENT_POST_DEDUPE: Duration = Duration::from_secs(DAY_SECS);
+
+/// Events stored in one commit; each is a write, beside the one that remembers the delivery.
+pub const EVENTS_PER_COMMIT_MAX: usize = 50;
+
+/// Events stored in one commit, in bytes (DynamoDB transactions hold 4 MB).
+pub const EVENT_COMMIT_BYTES_MAX: usize = 3 << 20;
+
+/// Requests that the rules of an organization make for one event; further ones are not made and reported.
+pub const RULE_CALLS_PER_EVENT_MAX: usize = 50;
+
+/// Largest request data that a rule makes, in bytes of JSON text.
+pub const RULE_DATA_BYTES_MAX: usize = INLINE_BYTES_MAX;
+
+/// Events of one page of a search.
+pub const EVENTS_PER_PAGE_MAX: usize = 1_000;
+
+/// Events of one page of a search unless it says otherwise.
+pub const EVENTS_PER_PAGE: usize = 100;
+
+/// Events of one page of a search, in bytes; a page holds one at least.
+pub const EVENT_PAGE_BYTES_MAX: usize = 8 << 20;
+
+/// Events that one page of a search looks at; where that is not enough, the page is short and has a cursor.
+pub const EVENTS_SCANNED_MAX: usize = 20_000;
+
+/// Installation keys of one organization.
+pub const INSTALLATION_KEYS_PER_ORG_MAX: usize = 1_000;
+
 /// Rules of one organization.
 pub const RULES_PER_ORG_MAX: usize = 200;
 
@@ -272,6 +305,9 @@ const _: () = assert!(RETRY_DELAY_MAX.as_secs() < SLOW_RETRY_DELAY.as_secs());
 const _: () = assert!(
     WEBHOOK_TIMEOUT.as_secs() * ATTEMPTS_MAX as u64 + RETRY_DELAY_MAX.as_secs() < LEASE.as_secs()
 );
+// A commit of events is one the store takes, with the event that goes over the size.
+const _: () = assert!(EVENTS_PER_COMMIT_MAX < COMMIT_WRITES_MAX);
+const _: () = assert!(EVENT_BYTES_MAX + (16 << 10) < ITEM_BYTES_MAX);
 // A call's token outlasts its lease.
 const _: () = assert!(LEASE.as_secs() < EXTENSION_TOKEN_TTL.as_secs());
 // What stays inline fits an item beside its keys, and a message.

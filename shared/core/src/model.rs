@@ -131,3 +131,18 @@ impl Default for UserMetadata {
         Self { enabled: true, tags: Vec::new(), comment: String::new(), expiry: 0 }
     }
 }
+
+/// An installation key: names where telemetry comes from, and tags it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstallationKey {
+    /// Its id, a UUID.
+    pub iid: String,
+    /// For people, and for the extension that made it to find it again.
+    pub desc: String,
+    /// Tags of what comes in with it.
+    pub tags: Vec<String>,
+    /// Kept and shown.
+    pub use_public_root_ca: bool,
+    /// When it was made or last changed.
+    pub created_at: Timestamp,
+}

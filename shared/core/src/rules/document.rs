@@ -38,9 +38,14 @@ pub enum Kind<'a> {
 impl<'a> Node<'a> {
     /// Reads a JSON text; the error says what is wrong with it. At most [`JSON_DEPTH_MAX`] levels.
     pub fn parse(text: &'a str) -> Result<Self, String> {
+        Self::inside(text, 0)
+    }
+
+    /// Reads a text that wraps another one into this many levels more.
+    pub fn inside(text: &'a str, levels: usize) -> Result<Self, String> {
         let raw: &RawValue =
             serde_json::from_str(text).map_err(|error| format!("not valid JSON: {error}"))?;
-        let mut walk = Walk { text: raw.get(), at: 0 };
+        let mut walk = Walk { text: raw.get(), at: 0, depth_max: JSON_DEPTH_MAX + levels };
         walk.value(1)
     }
 
@@ -79,6 +84,7 @@ impl<'a> Node<'a> {
 struct Walk<'a> {
     text: &'a str,
     at: usize,
+    depth_max: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -116,8 +122,8 @@ impl<'a> Walk<'a> {
     }
 
     fn enter(&mut self, level: usize) -> Result<(), String> {
-        if level > JSON_DEPTH_MAX {
-            return Err(format!("JSON is nested more than {JSON_DEPTH_MAX} levels deep"));
+        if level > self.depth_max {
+            return Err(format!("JSON is nested more than {} levels deep", self.depth_max));
         }
         self.at += 1;
         self.space();

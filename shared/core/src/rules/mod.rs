@@ -76,9 +76,9 @@ impl Rule {
 /// [`EVENT_WORK_MAX`]. What is not the JSON text of an event makes none.
 pub fn actions<'r, R>(rules: R, event_text: &str) -> (Vec<RuleCall>, bool)
 where
-    R: IntoIterator<Item = &'r (String, Rule)>,
+    R: IntoIterator<Item = (&'r str, &'r Rule)>,
 {
-    let Ok(event) = Node::parse(event_text) else { return (Vec::new(), true) };
+    let Ok(event) = Node::inside(event_text, 1) else { return (Vec::new(), true) };
     let mut work = Work(EVENT_WORK_MAX);
     let mut calls = Vec::new();
     for (name, rule) in rules {
@@ -110,7 +110,7 @@ fn respond(name: &str, rule: &Rule, event: &Node<'_>, calls: &mut Vec<RuleCall>)
             }
             Response::Request { extension, action, data, based_on_report } => {
                 let filled = if *based_on_report {
-                    Node::parse(&last_report).ok().and_then(|report| data.fill(&report))
+                    Node::inside(&last_report, 2).ok().and_then(|report| data.fill(&report))
                 } else {
                     data.fill(event)
                 };
@@ -144,7 +144,7 @@ fn report(
         }
     }
     let unnamed = format!("{{{members}}}");
-    let cat = Node::parse(&unnamed)
+    let cat = Node::inside(&unnamed, 2)
         .map(|detection| template::render(name, &detection))
         .unwrap_or_default();
     format!("{{\"cat\":{},{members}}}", serde_json::Value::from(cat))

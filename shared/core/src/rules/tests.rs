@@ -227,6 +227,10 @@ fn responses_that_are_not_supported_are_refused_by_name() {
     );
 }
 
+fn each(rules: &[(String, Rule)]) -> impl Iterator<Item = (&str, &Rule)> {
+    rules.iter().map(|(name, rule)| (name.as_str(), rule))
+}
+
 fn named(name: &str, respond: &str) -> (String, Rule) {
     let text = format!(
         r#"{{"detect":{{"event":"NEW_PROCESS","op":"exists","path":"event"}},"respond":{respond}}}"#
@@ -277,10 +281,10 @@ fn a_matching_rule_requests_the_action_with_its_data() {
         ),
         call("third", 0, "e", "a", "{}"),
     ];
-    assert_eq!(actions(&rules, EVENT), (expected, true));
+    assert_eq!(actions(each(&rules), EVENT), (expected, true));
     let other = EVENT.replace("NEW_PROCESS", "DNS_REQUEST");
-    assert_eq!(actions(&rules, &other), (Vec::new(), true));
-    assert_eq!(actions(&rules, "not json"), (Vec::new(), true));
+    assert_eq!(actions(each(&rules), &other), (Vec::new(), true));
+    assert_eq!(actions(each(&rules), "not json"), (Vec::new(), true));
 }
 
 #[test]
@@ -292,5 +296,5 @@ fn rules_that_cost_too_much_for_one_event_do_not_match_and_are_reported() {
             .expect("a rule");
     let rules: Vec<_> = (0..10).map(|n| (n.to_string(), rule.clone())).collect();
     let event = format!(r#"{{"event":[{}],"routing":{{}}}}"#, vec!["[]"; 10_000].join(","));
-    assert_eq!(actions(&rules, &event), (Vec::new(), false));
+    assert_eq!(actions(each(&rules), &event), (Vec::new(), false));
 }
