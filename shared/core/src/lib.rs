@@ -20,16 +20,10 @@ pub mod stored;
 pub mod time;
 
 pub mod auth;
-pub mod call;
 pub mod extensions;
 pub mod hive;
 pub mod org_errors;
 pub mod orgs;
-pub mod redact;
-pub mod rules;
-pub mod schema;
-pub mod stored;
-pub mod telemetry;
 pub mod usage;
 
 pub mod call;
@@ -41,6 +35,7 @@ pub mod redact;
 pub mod schema;
 
 pub mod rules;
+pub mod telemetry;
 
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;

@@ -64,7 +64,11 @@ impl World {
         let input = json!({ "name": NAME, "url": "https://e.example", "secret": SECRET });
         let input = DefinitionInput::parse(input.to_string().as_bytes()).unwrap();
         extensions::create(&ports, input).await.unwrap();
-        let calls = Calls::new(ports.clone());
+        let calls = Calls::new(
+            ports.clone(),
+            Arc::new(crate::testkit::Inline),
+            crate::call::CallSettings::default(),
+        );
         let world = Self {
             telemetry: Telemetry::new(ports, calls, TELEMETRY_RETENTION),
             clock,

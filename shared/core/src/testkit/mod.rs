@@ -4,10 +4,12 @@ pub mod blobs;
 mod clock;
 mod ids;
 mod keyring;
+mod launcher;
 mod memory;
 pub mod store;
 
 pub use self::clock::ManualClock;
 pub use self::ids::SeededIds;
 pub use self::keyring::FixedKeyring;
+pub use self::launcher::Inline;
 pub use self::memory::{MemoryBlobs, MemoryStore};
