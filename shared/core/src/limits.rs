@@ -130,6 +130,9 @@ pub const PARTITION_KEY_BYTES_MAX: usize = 2048;
 /// Largest sort key, in bytes (DynamoDB).
 pub const SORT_KEY_BYTES_MAX: usize = 1024;
 
+/// Longest name of a counter of an item, in bytes.
+pub const COUNTER_NAME_BYTES_MAX: usize = 1024;
+
 /// Items of one page of a query.
 pub const PAGE_ITEMS_MAX: usize = 1_000;
 

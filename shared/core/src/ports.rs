@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 
 mod check;
 
-pub use self::check::{check, check_key, check_query};
+pub use self::check::{check, check_key, check_query, item_bytes};
 
 /// The outside world is broken: a disk, a service, a limit of it. The text is for the log, never for a caller.
 #[derive(Debug, thiserror::Error)]

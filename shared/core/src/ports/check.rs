@@ -5,12 +5,22 @@ use std::time::Duration;
 
 use super::{Commit, Key, Outage, Outgoing, Query, Write};
 use crate::limits::{
-    COMMIT_BYTES_MAX, COMMIT_WRITES_MAX, ITEM_BYTES_MAX, MESSAGE_BYTES_MAX,
+    COMMIT_BYTES_MAX, COMMIT_WRITES_MAX, COUNTER_NAME_BYTES_MAX, ITEM_BYTES_MAX, MESSAGE_BYTES_MAX,
     PARTITION_KEY_BYTES_MAX, QUEUE_DELAY_MAX, SORT_KEY_BYTES_MAX,
 };
 
 /// What a counter takes of an item beside its name, in bytes.
 const COUNTER_BYTES: usize = 21;
+
+/// The size of an item as the limits count it, in bytes. An adapter refuses a tally that makes one too large.
+pub fn item_bytes<'a>(
+    key: &Key,
+    data: &[u8],
+    counters: impl IntoIterator<Item = &'a String>,
+) -> usize {
+    let counters: usize = counters.into_iter().map(|name| name.len() + COUNTER_BYTES).sum();
+    key.partition.len() + key.sort.len() + data.len() + counters
+}
 
 /// Refuses a commit that passes a limit: empty or long keys, large items, too many writes, a key twice, large or
 /// empty messages, long delays. An adapter calls it before anything else.
@@ -22,6 +32,11 @@ pub fn check(commit: &Commit) -> Result<(), Outage> {
     for write in &commit.writes {
         let (key, size) = measure(write);
         check_key(key)?;
+        if let Write::Tally { add, .. } = write {
+            add.iter().try_for_each(|(name, _)| {
+                check_part("counter name", name, COUNTER_NAME_BYTES_MAX)
+            })?;
+        }
         if ITEM_BYTES_MAX < size {
             return over("bytes of an item", size, ITEM_BYTES_MAX);
         }
@@ -75,15 +90,13 @@ fn check_send(send: &Outgoing) -> Result<(), Outage> {
 
 /// The key of a write, and the bytes of its item as far as the write itself tells.
 fn measure(write: &Write) -> (&Key, usize) {
-    let (key, size) = match write {
-        Write::Put { key, data, .. } => (key, data.len()),
-        Write::Delete { key, .. } => (key, 0),
+    match write {
+        Write::Put { key, data, .. } => (key, item_bytes(key, data, [])),
+        Write::Delete { key, .. } => (key, item_bytes(key, &[], [])),
         Write::Tally { key, data, add, .. } => {
-            let counters: usize = add.iter().map(|(name, _)| name.len() + COUNTER_BYTES).sum();
-            (key, data.len() + counters)
+            (key, item_bytes(key, data, add.iter().map(|(name, _)| name)))
         }
-    };
-    (key, size + key.partition.len() + key.sort.len())
+    }
 }
 
 fn has_duplicates(writes: &[Write]) -> bool {
@@ -137,6 +150,10 @@ mod tests {
         Commit { sends: vec![one], ..Commit::default() }
     }
 
+    fn tally(name: String) -> Write {
+        Write::Tally { key: key(1, 1), data: Vec::new(), add: vec![(name, 1)], expires_at: None }
+    }
+
     fn key(partition: usize, sort: usize) -> Key {
         Key::new("p".repeat(partition), "s".repeat(sort))
     }
@@ -151,6 +168,7 @@ mod tests {
             ("100 writes", writes(puts(100))),
             ("an item of 400 KiB", writes(vec![put(key(1, 1), item)])),
             ("long keys", writes(vec![put(key(2048, 1024), 1)])),
+            ("a long counter name", writes(vec![tally("n".repeat(1024))])),
             ("a long message", sends(send(MESSAGE_BYTES_MAX, Duration::ZERO))),
             ("a long delay", sends(send(1, QUEUE_DELAY_MAX))),
         ];
@@ -172,6 +190,11 @@ mod tests {
                 "1025 bytes of a sort key, at most 1024 are possible",
                 writes(vec![put(key(1, 1025), 1)]),
             ),
+            (
+                "1025 bytes of a counter name, at most 1024 are possible",
+                writes(vec![tally("n".repeat(1025))]),
+            ),
+            ("an empty counter name", writes(vec![tally(String::new())])),
             ("an empty partition key", writes(vec![put(key(0, 1), 1)])),
             ("an empty sort key", writes(vec![put(key(1, 0), 1)])),
             ("a commit writes one key twice", writes([puts(3), puts(1)].concat())),

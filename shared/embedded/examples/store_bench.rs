@@ -1,0 +1,112 @@
+//! Measures commits per second and processor time per commit, with every commit synced to disk.
+//!
+//! `cargo run --profile fast -p annex-embedded --example store_bench -- [commits] [in flight] [folder]`
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use annex_core::ports::{Clock, Commit, Hold, Ids, Key, Outgoing, QueueName, Store, When, Write};
+use annex_embedded::{Embedded, Options, SystemClock, SystemIds};
+
+/// The start of a call: a record with an expiry, and a held message.
+fn start(key: &Key, id: uuid::Uuid, expires_at: annex_core::time::Timestamp) -> Commit {
+    let body = format!("{{\"call\":\"{id}\"}}");
+    Commit {
+        writes: vec![Write::Put {
+            key: key.clone(),
+            data: vec![b'x'; 600],
+            expires_at: Some(expires_at),
+            when: When::Absent,
+        }],
+        holds: vec![Hold {
+            id,
+            send: Outgoing { queue: QueueName::Resume, body, delay: Duration::from_secs(390) },
+        }],
+        ..Commit::default()
+    }
+}
+
+/// The end of a call: the finished record, a counter, and the held message released.
+fn finish(key: &Key, id: uuid::Uuid, expires_at: annex_core::time::Timestamp) -> Commit {
+    Commit {
+        writes: vec![
+            Write::Put {
+                key: key.clone(),
+                data: vec![b'y'; 1000],
+                expires_at: Some(expires_at),
+                when: When::Revision(1),
+            },
+            Write::Tally {
+                key: Key::new("usage#org", "hour"),
+                data: Vec::new(),
+                add: vec![("calls".to_owned(), 1)],
+                expires_at: Some(expires_at),
+            },
+        ],
+        released: vec![id],
+        ..Commit::default()
+    }
+}
+
+/// Processor time of this process so far.
+fn processor_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<u64> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .filter_map(|field| field.parse().ok())
+        .collect();
+    // User and system time follow the state and nine other numbers; a tick is 10 ms.
+    Duration::from_millis(10 * fields.iter().skip(10).take(2).sum::<u64>())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let commits: usize = args.next().map_or(Ok(40_000), |text| text.parse())?;
+    let in_flight: usize = args.next().map_or(Ok(64), |text| text.parse())?;
+    let temporary = tempfile::tempdir()?;
+    let dir = args.next().map_or(temporary.path().to_owned(), Into::into);
+
+    let clock = Arc::new(SystemClock::start());
+    let began = Instant::now();
+    let store = Embedded::open(&dir, clock.clone(), &Options::default())?;
+    println!("opened in {:?}", began.elapsed());
+
+    let (began, time) = (Instant::now(), processor_time());
+    let expires_at = clock.now().plus(Duration::from_secs(30 * 86_400));
+    let each = commits / 2 / in_flight;
+    let tasks: Vec<_> = (0..in_flight)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let mut slowest = Duration::ZERO;
+                for _ in 0..each {
+                    let id = SystemIds.uuid();
+                    let key = Key::new(format!("call#{:016x}", SystemIds.random()), "record");
+                    let began = Instant::now();
+                    store.commit(start(&key, id, expires_at)).await?;
+                    store.commit(finish(&key, id, expires_at)).await?;
+                    slowest = slowest.max(began.elapsed() / 2);
+                }
+                Ok::<_, annex_core::ports::Outage>(slowest)
+            })
+        })
+        .collect();
+    let mut slowest = Duration::ZERO;
+    for task in tasks {
+        slowest = slowest.max(task.await??);
+    }
+    let (took, used) = (began.elapsed(), processor_time() - time);
+    let done = each * in_flight * 2;
+    println!("{done} commits, {in_flight} in flight, in {took:?}, slowest {slowest:?}");
+    println!("{:.0} commits/s", done as f64 / took.as_secs_f64());
+    println!("{:.1} us of processor time per commit", used.as_secs_f64() * 1e6 / done as f64);
+
+    let began = Instant::now();
+    store.close();
+    println!("closed in {:?}", began.elapsed());
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! How keys and items lie on disk.
+//!
+//! A key is the length of its partition (2 bytes, big-endian), the partition, and the sort key, so that the items of
+//! a partition lie together, ordered by sort key byte by byte. An item is a version byte, its revision, its expiry,
+//! its counters, and its data to the end; numbers are little-endian.
+
+use std::collections::BTreeMap;
+
+use annex_core::ports::{Item, Key, Query};
+use annex_core::time::Timestamp;
+
+/// The first byte of every record of this crate.
+pub(crate) const VERSION: u8 = 1;
+
+/// Stands for no expiry.
+const NEVER: i64 = i64::MAX;
+
+const HEAD: usize = 1 + 8 + 8 + 2;
+
+/// A key as it lies on disk.
+pub(crate) fn encode_key(key: &Key) -> Vec<u8> {
+    join_key(&key.partition, key.sort.as_bytes())
+}
+
+fn join_key(partition: &str, sort: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(partition.len()).expect("a partition key was checked to be short");
+    let mut out = Vec::with_capacity(2 + partition.len() + sort.len());
+    out.extend_from_slice(&size.to_be_bytes());
+    out.extend_from_slice(partition.as_bytes());
+    out.extend_from_slice(sort);
+    out
+}
+
+/// The sort key of a key on disk, given the length of its partition.
+pub(crate) fn sort_of(key: &[u8], partition_len: usize) -> Option<&str> {
+    std::str::from_utf8(key.get(2 + partition_len..)?).ok()
+}
+
+/// First key of a query's range, and the first after it.
+pub(crate) fn bounds(query: &Query) -> (Vec<u8>, Vec<u8>) {
+    let from = join_key(&query.partition, query.from.as_bytes());
+    // No UTF-8 text starts with this byte, so it sorts after every sort key.
+    let to = if query.to.is_empty() { &[0xff] } else { query.to.as_bytes() };
+    (from, join_key(&query.partition, to))
+}
+
+/// An item as it lies on disk, read without copying its data.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stored<'a> {
+    pub(crate) revision: u64,
+    expires_at: i64,
+    counters: u16,
+    rest: &'a [u8],
+}
+
+impl<'a> Stored<'a> {
+    /// Reads the head; `None` where this is no item of ours.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        let (&version, bytes) = bytes.split_first()?;
+        if version != VERSION {
+            return None;
+        }
+        let (revision, bytes) = bytes.split_first_chunk()?;
+        let (expires_at, bytes) = bytes.split_first_chunk()?;
+        let (counters, rest) = bytes.split_first_chunk()?;
+        Some(Self {
+            revision: u64::from_le_bytes(*revision),
+            expires_at: i64::from_le_bytes(*expires_at),
+            counters: u16::from_le_bytes(*counters),
+            rest,
+        })
+    }
+
+    /// Whether it exists at `now`.
+    pub(crate) fn is_live(&self, now: Timestamp) -> bool {
+        now.millis() < self.expires_at || self.expires_at == NEVER
+    }
+
+    /// From when on it is absent.
+    pub(crate) fn expires_at(&self) -> Option<Timestamp> {
+        (self.expires_at != NEVER).then(|| Timestamp::from_millis(self.expires_at))
+    }
+
+    /// The whole item.
+    pub(crate) fn item(&self) -> Option<Item> {
+        let mut rest = self.rest;
+        let mut counters = BTreeMap::new();
+        for _ in 0..self.counters {
+            let (size, tail) = rest.split_first_chunk()?;
+            let (name, tail) = tail.split_at_checked(usize::from(u16::from_le_bytes(*size)))?;
+            let (value, tail) = tail.split_first_chunk()?;
+            counters.insert(String::from_utf8(name.to_vec()).ok()?, i128::from_le_bytes(*value));
+            rest = tail;
+        }
+        Some(Item {
+            data: rest.to_vec(),
+            counters,
+            revision: self.revision,
+            expires_at: self.expires_at(),
+        })
+    }
+}
+
+/// Writes an item. Its names and counts were checked to fit an item's size, which fits 16 bits in both.
+pub(crate) fn encode(
+    revision: u64,
+    expires_at: Option<Timestamp>,
+    counters: &BTreeMap<String, i128>,
+    data: &[u8],
+) -> Vec<u8> {
+    let names: usize = counters.keys().map(|name| 2 + name.len() + 16).sum();
+    let mut out = Vec::with_capacity(HEAD + names + data.len());
+    out.push(VERSION);
+    out.extend_from_slice(&revision.to_le_bytes());
+    out.extend_from_slice(&expires_at.map_or(NEVER, Timestamp::millis).to_le_bytes());
+    let short = |len: usize| u16::try_from(len).unwrap_or(u16::MAX).to_le_bytes();
+    out.extend_from_slice(&short(counters.len()));
+    for (name, value) in counters {
+        out.extend_from_slice(&short(name.len()));
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(&value.to_le_bytes());
+    }
+    out.extend_from_slice(data);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_is_read_as_it_was_written() {
+        let counters = BTreeMap::from([("a".to_owned(), -1), ("b#é".to_owned(), i128::MAX)]);
+        for expires_at in [None, Some(Timestamp::from_millis(5))] {
+            let bytes = encode(7, expires_at, &counters, b"data");
+            let expected = Item {
+                data: b"data".to_vec(),
+                counters: counters.clone(),
+                revision: 7,
+                expires_at,
+            };
+            assert_eq!(Stored::read(&bytes).unwrap().item(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn broken_items_are_none_and_never_a_panic() {
+        let counters = BTreeMap::from([("name".to_owned(), 1)]);
+        let bytes = encode(1, None, &counters, b"");
+        for len in 0..bytes.len() {
+            assert_eq!(Stored::read(&bytes[..len]).and_then(|stored| stored.item()), None);
+        }
+        assert!(Stored::read(&[2; 64]).is_none());
+    }
+
+    #[test]
+    fn an_item_lives_until_its_time() {
+        let bytes = encode(1, Some(Timestamp::from_millis(5)), &BTreeMap::new(), b"");
+        let stored = Stored::read(&bytes).unwrap();
+        assert!(stored.is_live(Timestamp::from_millis(4)));
+        assert!(!stored.is_live(Timestamp::from_millis(5)));
+    }
+}
