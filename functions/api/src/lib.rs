@@ -1,1 +1,83 @@
 //! The HTTP entry of Annex: one router for every contract.
+//!
+//! A route group is a file; a handler reads its input, asks the core, and writes the answer. **Invariant:** nothing is
+//! decided here that is not about HTTP. **Invariant:** every error answer is the JSON of a [`annex_core::fault::Fault`],
+//! and no answer is a redirect, a 504, or compressed: real clients send again on a 504, turn a redirected POST into a
+//! GET, and cannot read the third.
+
+mod answer;
+mod calls;
+mod definitions;
+mod diagnose;
+mod document;
+mod extract;
+mod fields;
+mod gzdata;
+mod hive;
+mod keys;
+mod org_errors;
+mod orgs;
+mod platform;
+mod prefer;
+mod subscriptions;
+mod tokens;
+mod usage;
+
+use std::sync::Arc;
+
+use annex_core::call::Calls;
+use annex_core::ports::Ports;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn;
+use utoipa_axum::router::OpenApiRouter;
+
+pub use answer::{ApiResult, Failure, json, json_bytes};
+pub use document::document;
+pub use extract::{Authed, Form, Params};
+pub use fields::Fields;
+
+/// What the handlers work with.
+#[derive(Clone)]
+pub struct App {
+    /// The outside.
+    pub ports: Ports,
+    /// The life of calls.
+    pub calls: Calls,
+    /// How this deployment is reached.
+    pub settings: Arc<Settings>,
+}
+
+/// How this deployment is reached.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The URL under which clients reach this API, without a slash at its end: `http://127.0.0.1:8080`.
+    pub public_url: String,
+}
+
+/// Every route and its description, not yet bound to an [`App`].
+fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(document::base())
+        .merge(tokens::routes())
+        .merge(orgs::routes())
+        .merge(keys::routes())
+        .merge(org_errors::routes())
+        .merge(usage::routes())
+        .merge(definitions::routes())
+        .merge(subscriptions::routes())
+        .merge(calls::routes())
+        .merge(diagnose::routes())
+        .merge(hive::routes())
+        .merge(platform::routes())
+}
+
+/// The router.
+pub fn router(app: App) -> Router {
+    let (router, _) = routes().split_for_parts();
+    router
+        .fallback(answer::no_route)
+        .method_not_allowed_fallback(answer::no_method)
+        .layer(DefaultBodyLimit::disable())
+        .layer(from_fn(answer::catch_panics))
+        .with_state(app)
+}

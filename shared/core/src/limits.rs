@@ -100,6 +100,12 @@ pub const REQUEST_BYTES_MAX: usize = 10 << 20;
 /// Largest HTTP request body the API reads, in bytes.
 pub const API_BODY_BYTES_MAX: usize = 16 << 20;
 
+/// Largest field of an HTTP request, decoded from its form, in bytes.
+pub const FIELD_BYTES_MAX: usize = REQUEST_BYTES_MAX;
+
+/// Fields of an HTTP request.
+pub const FIELDS_MAX: usize = 256;
+
 /// Deepest nesting of any JSON text that comes from outside; the root container is level 1.
 pub const JSON_DEPTH_MAX: usize = 64;
 

@@ -103,8 +103,7 @@ pub async fn list(ports: &Ports, offset: usize, limit: usize, filter: &str) -> O
         let page = ports.store.query(query.clone()).await?;
         for (sort, item) in page.items {
             let org: Org = stored::read(&item, &sort)?;
-            let held = |text: &str| text.to_lowercase().contains(&filter);
-            if !held(&org.name) && !held(&org.description) && !sort.contains(&filter) {
+            if !matches(&org, &filter) {
                 continue;
             }
             if offset <= found.total && found.orgs.len() < limit {
@@ -117,6 +116,12 @@ pub async fn list(ports: &Ports, offset: usize, limit: usize, filter: &str) -> O
             None => return Ok(found),
         }
     }
+}
+
+/// Whether the organization's name, description or id holds a text in lower case.
+pub fn matches(org: &Org, filter: &str) -> bool {
+    let held = |text: &str| text.to_lowercase().contains(filter);
+    held(&org.name) || held(&org.description) || held(&org.oid.to_string())
 }
 
 /// A name for people: something, not too long, on one line.
