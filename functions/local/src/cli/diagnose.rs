@@ -91,7 +91,7 @@ fn advised(text: &str, code: &str) -> String {
 }
 
 async fn definition(name: &str, session: &Session) -> Result<Finding, Error> {
-    let call = session.any(Method::GET, &["extension", "definition", name]);
+    let call = session.operator(Method::GET, &["extension", "definition", name]);
     judge("registered", call.send("reading the extension").await, |value| {
         (Some(true), value["url"].as_str().unwrap_or_default().to_owned())
     })

@@ -1,8 +1,10 @@
 //! `annex event`: telemetry events of an organization.
 
 use http::Method;
+use serde_json::Value;
 
 use super::error::Error;
+use super::output;
 use super::session::Session;
 
 /// What can be done with telemetry events.
@@ -41,10 +43,36 @@ pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
     let query: Vec<_> = given.iter().filter_map(|(name, value)| Some((*name, (*value)?))).collect();
     let call = session.org(Method::GET, &["events"])?.query(&query);
     let answer = call.send("listing events").await?;
-    session.print_rows(
-        &answer,
-        |value| &value["events"],
-        &[("TIME", "ts"), ("TYPE", "type"), ("EVENT", "event")],
-        "no events",
-    )
+    session.print_with(&answer, table)
+}
+
+fn table(value: &Value) -> String {
+    let mut rows = output::rows(&value["events"]);
+    for row in &mut rows {
+        output::lift(row, "routing", &["event_type", "hostname"]);
+    }
+    let columns =
+        [("TIME", "ts"), ("TYPE", "event_type"), ("HOST", "hostname"), ("EVENT", "event")];
+    output::table(&rows, &columns, "no events")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn events_are_listed_with_what_the_platform_knows_about_them() {
+        let event = json!({
+            "event": {"user": "u"}, "ts": "2026-01-31T00:00:00.000Z",
+            "routing": {"event_type": "login", "hostname": "h", "event_time": 1},
+        });
+        assert_eq!(
+            table(&json!({"events": [event], "next_cursor": null})),
+            "TIME                      TYPE   HOST  EVENT\n\
+             2026-01-31T00:00:00.000Z  login  h     {\"user\":\"u\"}"
+        );
+        assert_eq!(table(&json!({"events": []})), "no events");
+    }
 }

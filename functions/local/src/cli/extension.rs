@@ -86,7 +86,8 @@ pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
         Command::Register(definition) => register(&definition, session).await,
         Command::Update(definition) => update(&definition, session).await,
         Command::List => {
-            let call = session.any(Method::GET, &["extension", "definition"]);
+            // The operator sees the URLs too, and is one only without an organization.
+            let call = session.operator(Method::GET, &["extension", "definition"]);
             let answer = call.send("listing extensions").await?;
             session.print_rows(
                 &answer,
@@ -96,7 +97,7 @@ pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
             )
         }
         Command::Show { name } => {
-            let call = session.any(Method::GET, &["extension", "definition", &name]);
+            let call = session.operator(Method::GET, &["extension", "definition", &name]);
             session.print_record(&call.send("reading the extension").await?)
         }
         Command::Schema { name } => {

@@ -27,7 +27,12 @@ pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
             session.print_rows(
                 &answer,
                 |value| &value["errors"],
-                &[("COMPONENT", "component"), ("LAST", "ts"), ("ERROR", "error")],
+                &[
+                    ("COMPONENT", "component"),
+                    ("COUNT", "count"),
+                    ("LAST", "last_ts"),
+                    ("ERROR", "error"),
+                ],
                 "no errors",
             )
         }

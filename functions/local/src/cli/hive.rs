@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::client::{Answer, Call};
 use super::error::Error;
+use super::output;
 use super::session::Session;
 
 /// A hive of the organization.
@@ -72,18 +73,14 @@ impl<'a> Hive<'a> {
 
 /// The rows of a listing: the key, and what stands beside the data.
 pub fn table(value: &Value, title: &'static str, none: &str) -> String {
-    let mut rows = super::output::rows(value);
+    let mut rows = output::rows(value);
     for row in &mut rows {
-        for (block, member) in
-            [("usr_mtd", "enabled"), ("usr_mtd", "tags"), ("sys_mtd", "last_mod")]
-        {
-            let found = row.get(block).and_then(|block| block.get(member)).cloned();
-            row.insert(member.to_owned(), found.unwrap_or_default());
-        }
+        output::lift(row, "usr_mtd", &["enabled", "tags"]);
+        output::lift(row, "sys_mtd", &["last_mod"]);
     }
     let columns =
         [(title, "name"), ("ENABLED", "enabled"), ("TAGS", "tags"), ("CHANGED", "last_mod")];
-    super::output::table(&rows, &columns, none)
+    output::table(&rows, &columns, none)
 }
 
 /// The data of a record, for people.
@@ -94,7 +91,7 @@ pub fn data(value: &Value) -> String {
 /// JSON for people.
 pub fn pretty(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
-    super::output::printable(&text)
+    output::printable(&text)
 }
 
 #[cfg(test)]

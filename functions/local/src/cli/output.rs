@@ -61,6 +61,14 @@ fn row(value: &Value) -> Map<String, Value> {
     }
 }
 
+/// Copies members of the object `block` of a row to the row itself.
+pub fn lift(row: &mut Map<String, Value>, block: &str, members: &[&str]) {
+    for member in members {
+        let found = row.get(block).and_then(|block| block.get(member)).cloned();
+        row.insert((*member).to_owned(), found.unwrap_or_default());
+    }
+}
+
 /// A table with one line for each row; `none` where there are no rows.
 pub fn table(rows: &[Map<String, Value>], columns: &[Column], none: &str) -> String {
     if rows.is_empty() {
@@ -117,6 +125,7 @@ fn cell(name: &str, value: Option<&Value>) -> String {
 fn is_time(name: &str) -> bool {
     matches!(name, "ts" | "from" | "to" | "created" | "expiry" | "last_mod")
         || name.ends_with("_at")
+        || name.ends_with("_ts")
 }
 
 /// A point in time given in seconds or in milliseconds: before the year 5138 the size tells which.

@@ -1,0 +1,158 @@
+//! The `annex` binary as a shell sees it: exit codes, standard output and standard error.
+
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+
+const OID: &str = "8cbe27f4-0000-4000-8000-138cd51389cd";
+
+/// What a run of the program left behind.
+#[derive(Debug, PartialEq)]
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn annex(url: &str, args: &[&str]) -> Ran {
+    let output = Command::new(env!("CARGO_BIN_EXE_annex"))
+        .args(args)
+        .env_clear()
+        .envs([("ANNEX_URL", url), ("ANNEX_OID", OID), ("ANNEX_ROOT_KEY", "root")])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A platform that answers from a script, and keeps what it was asked.
+struct Platform {
+    url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Platform {
+    /// Answers `POST /jwt` with a token, and everything else with `status` and `body`.
+    fn start(status: u16, body: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let router = Router::new().fallback(answer).with_state((asked.clone(), (status, body)));
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async {
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                axum::serve(listener, router).await.unwrap();
+            });
+        });
+        Self { url, asked }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+type Script = (Arc<Mutex<Vec<String>>>, (u16, &'static str));
+
+async fn answer(State((asked, (status, body))): State<Script>, request: Request) -> Response {
+    let token = request.headers().get("authorization").map(|v| v.to_str().unwrap().to_owned());
+    let line = format!("{} {}", request.method(), request.uri());
+    let is_token = request.uri().path() == "/jwt";
+    let sent: Bytes = to_bytes(request.into_body(), usize::MAX).await.unwrap();
+    let sent = String::from_utf8(sent.into()).unwrap();
+    let line = format!("{line} [{}] {sent}", token.unwrap_or_default());
+    asked.lock().unwrap().push(line.trim_end().to_owned());
+    if is_token {
+        return r#"{"jwt": "t"}"#.into_response();
+    }
+    (axum::http::StatusCode::from_u16(status).unwrap(), body).into_response()
+}
+
+#[test]
+fn json_output_is_exactly_what_the_platform_answered() {
+    let body =
+        r#"{"errors":[ {"component":"x","big":123456789012345678901234567890,"f":1.0e+16} ]}"#;
+    let platform = Platform::start(200, body);
+    let ran = annex(&platform.url, &["error", "list", "--output", "json"]);
+    assert_eq!(ran, Ran { code: 0, out: format!("{body}\n"), err: String::new() });
+    assert_eq!(
+        platform.asked(),
+        [format!("POST /jwt [] secret=root&oid={OID}"), format!("GET /v1/errors/{OID} [Bearer t]"),]
+    );
+}
+
+#[test]
+fn tables_are_for_people() {
+    let body = r#"{"usage":[{"sku":"scanner:scans","value":3,"from":"2026-01-01T00:00:00.000Z","to":"2026-01-02T00:00:00.000Z"}]}"#;
+    let platform = Platform::start(200, body);
+    let ran = annex(&platform.url, &["usage", "--by", "day"]);
+    let out = "\
+SKU            VALUE  FROM                      TO
+scanner:scans  3      2026-01-01T00:00:00.000Z  2026-01-02T00:00:00.000Z
+";
+    assert_eq!(ran, Ran { code: 0, out: out.to_owned(), err: String::new() });
+    assert_eq!(platform.asked()[1], format!("GET /v1/orgs/{OID}/usage?by=day [Bearer t]"));
+}
+
+#[test]
+fn refusals_exit_1_with_text_and_code_on_standard_error() {
+    let body = r#"{"error":"unknown parameter name: \u001b[2Jx","code":"schema-refused"}"#;
+    let platform = Platform::start(400, body);
+    let ran = annex(&platform.url, &["request", "scanner", "scan", "--data", r#"{"x": 1}"#]);
+    let err = "error: unknown parameter name: \u{fffd}[2Jx (schema-refused)\n";
+    assert_eq!(ran, Ran { code: 1, out: String::new(), err: err.to_owned() });
+    assert_eq!(
+        platform.asked()[1],
+        format!(
+            "POST /v1/extension/request/scanner [Bearer t] \
+             oid={OID}&action=scan&data=%7B%22x%22%3A+1%7D"
+        )
+    );
+}
+
+#[test]
+fn a_platform_that_is_not_there_exits_3() {
+    // The port was free a moment ago: nobody listens on it.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let err = format!("error: {url}: could not connect: is `annex serve` running?\n");
+    assert_eq!(annex(&url, &["org", "list"]), Ran { code: 3, out: String::new(), err });
+}
+
+#[test]
+fn arguments_that_make_no_sense_exit_2_and_reach_nobody() {
+    let platform = Platform::start(200, "{}");
+    for args in [&["orgs"][..], &["request", "x", "a", "--data", "{"], &["usage", "--by", "week"]] {
+        let ran = annex(&platform.url, args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");
+        assert!(ran.err.starts_with("error: "), "{}", ran.err);
+    }
+    assert_eq!(platform.asked(), Vec::<String>::new());
+}
+
+#[test]
+fn help_and_completion_need_no_platform() {
+    for (args, part) in [
+        (&["--help"][..], "Exit codes:"),
+        (&["request", "--help"], "annex request scanner scan"),
+        (&["completion", "bash"], "complete -F _annex"),
+        (&["completion", "zsh"], "#compdef annex"),
+        (&["completion", "fish"], "complete -c annex"),
+    ] {
+        let ran = annex("http://127.0.0.1:1", args);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
+        assert!(ran.out.contains(part), "{args:?}: {}", ran.out);
+    }
+}
