@@ -1,6 +1,7 @@
 //! The store of a world: an adapter, with the queues beside it in plain sight.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use annex_core::ports::{
@@ -8,6 +9,7 @@ use annex_core::ports::{
 };
 use annex_core::time::Timestamp;
 use async_trait::async_trait;
+use tokio::sync::watch;
 
 /// A message in a queue.
 #[derive(Debug, Clone)]
@@ -38,32 +40,42 @@ struct State {
     numbers: u64,
     queued: BTreeMap<u64, Queued>,
     held: HashMap<uuid::Uuid, u64>,
-    commits: u64,
-    death: Option<(u64, Death)>,
-    dead: bool,
     full: bool,
-    epoch: u64,
 }
 
-/// Passes items to an adapter, keeps messages itself, and dies when told.
-pub(crate) struct Tap {
+/// What outlives a process.
+struct Machine {
     items: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
 }
 
+/// What one process sees of it: passes items to an adapter, keeps messages itself, and dies when told.
+pub(crate) struct Tap {
+    machine: Arc<Machine>,
+    epoch: u64,
+    commits: AtomicU64,
+    death: Option<(u64, Death)>,
+    dead: watch::Sender<bool>,
+}
+
 impl Tap {
     pub(crate) fn new(items: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
-        Self { items, clock, state: Mutex::new(State { epoch: 1, ..State::default() }) }
+        let machine = Machine { items, clock, state: Mutex::default() };
+        Self::of(Arc::new(machine), 1, None)
+    }
+
+    fn of(machine: Arc<Machine>, epoch: u64, death: Option<(u64, Death)>) -> Self {
+        Self { machine, epoch, commits: AtomicU64::new(0), death, dead: watch::Sender::new(false) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no holder of the lock panics")
+        self.machine.state.lock().expect("no holder of the lock panics")
     }
 
     /// Puts a message into a queue.
     pub(crate) fn send(&self, outgoing: Outgoing) {
-        let due = self.clock.steady().plus(outgoing.delay);
+        let due = self.machine.clock.steady().plus(outgoing.delay);
         self.state().push(due, outgoing.queue, outgoing.body, 0);
     }
 
@@ -79,9 +91,11 @@ impl Tap {
         state.queued.remove(&first)
     }
 
-    /// The process has died and another one starts: what it held comes back, leases are over.
-    pub(crate) fn restart(&self) {
-        let now = self.clock.steady();
+    /// The process has died and another one starts, which dies at its commit number `death.0`, counted from 0. What the
+    /// first one held comes back, its leases are over, and nothing of it happens any more.
+    pub(crate) fn restart(&self, death: Option<(u64, Death)>) -> Self {
+        self.dead.send_replace(true);
+        let now = self.machine.clock.steady();
         let mut state = self.state();
         let held: Vec<u64> = state.held.drain().map(|(_, number)| number).collect();
         for number in held {
@@ -89,40 +103,18 @@ impl Tap {
                 message.due = now;
             }
         }
-        (state.dead, state.death) = (false, None);
-        state.epoch += 1;
+        Self::of(Arc::clone(&self.machine), self.epoch + 1, death)
     }
 
-    /// Dies at commit number `at`, counted from 0 from now on.
-    pub(crate) fn die_at(&self, at: u64, death: Death) {
-        let mut state = self.state();
-        state.commits = 0;
-        state.death = Some((at, death));
-    }
-
-    /// Whether the process has died.
-    pub(crate) fn is_dead(&self) -> bool {
-        self.state().dead
+    /// Waits until the process has died.
+    pub(crate) async fn died(&self) {
+        let mut dead = self.dead.subscribe();
+        dead.wait_for(|dead| *dead).await.expect("the sender lives as long as this");
     }
 
     /// The store refuses writes, or no more.
     pub(crate) fn fill_disk(&self, full: bool) {
         self.state().full = full;
-    }
-
-    /// What is to become of the next commit; a dead process never hears of it.
-    fn next_commit(&self) -> Result<Option<Death>, Outage> {
-        let mut state = self.state();
-        if state.full {
-            return Err(Outage { write_refused: true, ..Outage::new("the disk is full") });
-        }
-        let number = state.commits;
-        state.commits += 1;
-        let death = state.death.filter(|(at, _)| *at == number).map(|(_, death)| death);
-        if death.is_some() {
-            state.dead = true;
-        }
-        Ok(death)
     }
 
     async fn apply(&self, mut commit: Commit) -> Result<Committed, Outage> {
@@ -135,9 +127,9 @@ impl Tap {
             holds: holds.clone(),
             ..Commit::default()
         })?;
-        let done = self.items.commit(commit).await?;
+        let done = self.machine.items.commit(commit).await?;
         if done == Committed::Done {
-            let now = self.clock.steady();
+            let now = self.machine.clock.steady();
             let mut state = self.state();
             for out in sends {
                 state.push(now.plus(out.delay), out.queue, out.body, 0);
@@ -158,9 +150,14 @@ impl Tap {
 
     /// Never comes back once the process is dead.
     async fn alive(&self) {
-        if self.is_dead() {
+        if *self.dead.borrow() {
             std::future::pending::<()>().await;
         }
+    }
+
+    async fn die(&self) -> Result<Committed, Outage> {
+        self.dead.send_replace(true);
+        std::future::pending().await
     }
 }
 
@@ -177,24 +174,28 @@ impl State {
 impl Store for Tap {
     async fn get(&self, key: &Key) -> Result<Option<Item>, Outage> {
         self.alive().await;
-        self.items.get(key).await
+        self.machine.items.get(key).await
     }
 
     async fn query(&self, query: Query) -> Result<Page, Outage> {
         self.alive().await;
-        self.items.query(query).await
+        self.machine.items.query(query).await
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, Outage> {
         self.alive().await;
-        match self.next_commit()? {
-            None => return self.apply(commit).await,
-            Some(Death::Before) => {}
-            Some(Death::After) => {
-                self.apply(commit).await?;
-            }
+        if self.state().full {
+            return Err(Outage { write_refused: true, ..Outage::new("the disk is full") });
         }
-        std::future::pending().await
+        let number = self.commits.fetch_add(1, Ordering::Relaxed);
+        match self.death {
+            Some((at, Death::Before)) if at == number => self.die().await,
+            Some((at, Death::After)) if at == number => {
+                self.apply(commit).await?;
+                self.die().await
+            }
+            _ => self.apply(commit).await,
+        }
     }
 
     fn holds(&self) -> bool {
@@ -206,6 +207,6 @@ impl Store for Tap {
     }
 
     fn epoch(&self) -> u64 {
-        self.state().epoch
+        self.epoch
     }
 }
