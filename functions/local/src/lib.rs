@@ -1,4 +1,7 @@
 //! Every function of Annex in one process, and the command line.
 
 pub mod cli;
+mod deadline;
+mod http;
+pub mod platform;
 pub mod serve;

@@ -42,7 +42,13 @@ impl Parsed {
         let mut rules = Vec::new();
         let mut after = String::new();
         loop {
-            let page = hive::list(ports, oid, RULES, &after, "", RULES_PER_ORG_MAX).await?;
+            let paging = hive::Paging {
+                after: &after,
+                tag: "",
+                records_max: RULES_PER_ORG_MAX,
+                bytes_max: usize::MAX,
+            };
+            let page = hive::list(ports, oid, RULES, paging).await?;
             for (name, record) in page.records {
                 if !record.user.enabled {
                     continue;
