@@ -18,7 +18,7 @@ pub(crate) struct Case {
     #[serde(default)]
     #[expect(dead_code, reason = "for readers of the case files")]
     pub(crate) why: String,
-    /// The organizations; `A` unless given.
+    /// The organizations; `A` unless given. `B@11:30`: one whose daily update is due at that time.
     #[serde(default = "one_org")]
     pub(crate) orgs: Vec<String>,
     /// The extension `demo`.
@@ -50,6 +50,13 @@ pub(crate) struct Case {
     /// Dead letters.
     #[serde(default)]
     pub(crate) dead: usize,
+}
+
+impl Case {
+    /// The names of the organizations.
+    pub(crate) fn org_names(&self) -> impl Iterator<Item = &str> {
+        self.orgs.iter().map(|org| org.split('@').next().unwrap_or(org))
+    }
 }
 
 fn one_org() -> Vec<String> {
@@ -121,6 +128,18 @@ pub(crate) enum Deliveries {
     Count(usize),
     /// These.
     List(Vec<Value>),
+    /// So many, and these at some places of them.
+    Some(Places),
+}
+
+/// Some of many deliveries.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Places {
+    /// All of them.
+    pub(crate) count: usize,
+    /// Those that are looked at, by their place, counted from 0.
+    pub(crate) at: BTreeMap<usize, Value>,
 }
 
 impl Default for Deliveries {

@@ -222,7 +222,8 @@ impl Outbound for Extensions {
 
 /// An answer as it is scripted: a status, or an object whose members `status`, `retry_after`, `raw`, `size`, `takes_s`
 /// and `fault` are about HTTP, and whose other members are those of the body. `version` and, in a success, `data` are
-/// added where they are absent; a version of null is left out.
+/// added where they are absent; a version of null is left out. `{"count": n}` stands for as many continuations, whose
+/// states are numbered from 1, or as many metrics.
 struct Scripted {
     answer: Padded,
     fault: Option<SendFault>,
@@ -255,6 +256,15 @@ impl Scripted {
         let size = take("size").and_then(|v| v.as_u64()).map(|v| v as usize);
         let takes = take("takes_s").and_then(|v| v.as_f64()).map(Duration::from_secs_f64);
         let fault = take("fault").map(|v| fault(v.as_str().unwrap_or_default()));
+        if let Some(count) = members.get("continuations").and_then(|many| many["count"].as_u64()) {
+            let one = |n: u64| json!({ "in_delay_sec": 0, "action": "next", "state": { "n": n } });
+            members.insert("continuations".to_owned(), (1..=count).map(one).collect());
+        }
+        if let Some(count) = members.get("metrics").and_then(|many| many["count"].as_u64()) {
+            let one = |n: u64| json!({ "sku": format!("s{n}"), "value": n });
+            let metrics: Value = (1..=count).map(one).collect();
+            members.insert("metrics".to_owned(), json!({ "metrics": metrics }));
+        }
         let version = members.remove("version").unwrap_or(json!(20_221_218));
         let mut whole = serde_json::Map::new();
         if !version.is_null() {

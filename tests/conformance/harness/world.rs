@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use annex_core::call::{CallSettings, Calls};
+use annex_core::ids::Oid;
+use annex_core::keys;
 use annex_core::limits::{LEASE, QUEUE_RECEIVES_MAX, TELEMETRY_RETENTION};
 use annex_core::ports::{Clock as _, Handler, Message, Ports, QueueName, Store};
 use annex_core::telemetry::Telemetry;
@@ -126,16 +128,17 @@ impl World {
 
     /// Makes what a case starts from, through the API, and forgets what was seen while it was made.
     pub(crate) async fn set_up(&mut self, case: &Case) -> Result<(), String> {
-        for (number, org) in case.orgs.iter().enumerate() {
-            let oid = format!("{:08x}-0000-4000-8000-00000000000{number}", 0xa0 + number);
+        let orgs: Vec<String> = case.org_names().map(str::to_owned).collect();
+        for (number, (org, spec)) in orgs.iter().zip(&case.orgs).enumerate() {
+            let oid = oid_for(number, spec)?;
             self.bindings.set(org, &oid);
             let call = Call::new("POST", "/v1/orgs/new");
             let call = call.token(self.operator().await?).form([("name", &**org), ("oid", &oid)]);
             self.done(call).await?;
         }
-        self.register("demo", &case.demo, &case.orgs).await?;
+        self.register("demo", &case.demo, &orgs).await?;
         for (name, extension) in &case.others {
-            self.register(name, extension, &case.orgs).await?;
+            self.register(name, extension, &orgs).await?;
         }
         for (name, value) in &case.secrets {
             let data = serde_json::json!({ "secret": value }).to_string();
@@ -294,4 +297,17 @@ impl World {
 
 fn secret_of(name: &str, extension: &Extension) -> String {
     extension.secret.clone().unwrap_or_else(|| format!("{name}-shared-secret-0123456789abcdef"))
+}
+
+/// An id of an organization, whose daily update is due at a time of the day where one is asked for.
+fn oid_for(number: usize, spec: &str) -> Result<String, String> {
+    let at = |n: usize| format!("{:08x}-0000-4000-8000-{n:012x}", 0xa0 + number);
+    let Some((_, time)) = spec.split_once('@') else { return Ok(at(0)) };
+    let (hour, minute) = time.split_once(':').ok_or("a time is HH:MM")?;
+    let number = |text: &str| text.parse::<u32>().map_err(|error| error.to_string());
+    let slot = number(hour)? * 60 + number(minute)?;
+    (0..100_000)
+        .map(at)
+        .find(|oid| Oid::parse(oid).is_ok_and(|oid| keys::slot(oid) == slot))
+        .ok_or_else(|| format!("no organization is due at {time}"))
 }
