@@ -1,5 +1,7 @@
 //! Telemetry over HTTP: the whole way from provisioning an adapter to the call that a rule makes.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
+
 use std::io::Write as _;
 use std::sync::Arc;
 

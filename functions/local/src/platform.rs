@@ -91,8 +91,8 @@ impl Platform {
         let address = listener.local_addr().context("the address listened on")?;
         let public_url = settings.public_url.unwrap_or_else(|| format!("http://{address}"));
         let api_settings = api::Settings { public_url };
-        let _ = &telemetry;
-        let app = api::App { ports, calls: calls.clone(), settings: Arc::new(api_settings) };
+        let app =
+            api::App { ports, calls: calls.clone(), telemetry, settings: Arc::new(api_settings) };
 
         let (shutdown, stop) = watch::channel(false);
         let mut tasks = JoinSet::new();
