@@ -77,7 +77,7 @@ async fn request(
 }
 
 /// The request data: `data` as it came, or `gzdata` decoded; empty where there is neither.
-fn data(fields: &mut Fields) -> Outcome<Vec<u8>> {
+pub(crate) fn data(fields: &mut Fields) -> Outcome<Vec<u8>> {
     match (fields.take("data")?, fields.take("gzdata")?) {
         (Some(_), Some(_)) => {
             Err(Fault::new(Code::BadRequest, "the request has both data and gzdata"))
@@ -119,7 +119,7 @@ fn named(mut response: Response, id: &str) -> Response {
 }
 
 /// The organization that a request without one in its path is about: the one it names, else the one of the token.
-fn oid_of(caller: &Caller, fields: &Fields) -> Outcome<Oid> {
+pub(crate) fn oid_of(caller: &Caller, fields: &Fields) -> Outcome<Oid> {
     match (fields.get("oid")?, caller.oid) {
         (Some(text), _) if !text.is_empty() => Oid::parse(text),
         (_, Some(oid)) => Ok(oid),

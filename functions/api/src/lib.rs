@@ -86,3 +86,6 @@ pub fn router(app: App) -> Router {
         .layer(from_fn(answer::catch_panics))
         .with_state(app)
 }
+
+#[cfg(test)]
+mod tests;
