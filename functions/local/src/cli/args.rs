@@ -176,6 +176,7 @@ mod tests {
             "extension show x",
             "extension schema x",
             "extension diagnose x",
+            "extension diagnose x --action a --data {}",
             "extension delete x",
             "subscribe x",
             "unsubscribe x",
