@@ -20,6 +20,7 @@ mod orgs;
 mod platform;
 mod prefer;
 mod subscriptions;
+mod telemetry;
 mod tokens;
 mod usage;
 
@@ -27,6 +28,7 @@ use std::sync::Arc;
 
 use annex_core::call::Calls;
 use annex_core::ports::Ports;
+use annex_core::telemetry::Telemetry;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn;
@@ -44,6 +46,8 @@ pub struct App {
     pub ports: Ports,
     /// The life of calls.
     pub calls: Calls,
+    /// The events of organizations.
+    pub telemetry: Telemetry,
     /// How this deployment is reached.
     pub settings: Arc<Settings>,
 }
@@ -69,6 +73,7 @@ fn routes() -> OpenApiRouter<App> {
         .merge(diagnose::routes())
         .merge(hive::routes())
         .merge(platform::routes())
+        .merge(telemetry::routes())
 }
 
 /// The router.
@@ -81,3 +86,6 @@ pub fn router(app: App) -> Router {
         .layer(from_fn(answer::catch_panics))
         .with_state(app)
 }
+
+#[cfg(test)]
+mod tests;

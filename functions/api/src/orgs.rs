@@ -105,7 +105,7 @@ async fn urls(State(app): State<App>, Params(oid): Params<String>) -> ApiResult 
     Oid::parse(&oid)?;
     let url = app.settings.public_url.as_str();
     let host = url.split_once("://").map_or(url, |(_, host)| host);
-    let hooks = format!("{host}/hooks");
+    let hooks = format!("{host}/hook");
     Ok(json(&object!({"url": {"lc": host, "hooks": hooks}, "certs": {}, "site_name": ""})))
 }
 

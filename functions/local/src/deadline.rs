@@ -35,7 +35,9 @@ impl Body for Deadline {
         let timeout = self.timeout;
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
         match timer.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Some(Err("the request body did not arrive in time".into()))),
+            Poll::Ready(()) => {
+                Poll::Ready(Some(Err("the request body did not arrive in time".into())))
+            }
             Poll::Pending => Poll::Pending,
         }
     }

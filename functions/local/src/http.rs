@@ -37,7 +37,8 @@ pub(crate) async fn serve(
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let graceful = GracefulShutdown::new();
     loop {
-        let place = Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
+        let place =
+            Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stop.wait_for(|stop| *stop) => break,
@@ -86,7 +87,8 @@ fn connection(
 }
 
 async fn answer(router: Router, request: hyper::Request<Incoming>) -> axum::response::Response {
-    let request: Request = request.map(|body| Body::new(crate::deadline::Deadline::new(body, BODY_TIMEOUT)));
+    let request: Request =
+        request.map(|body| Body::new(crate::deadline::Deadline::new(body, BODY_TIMEOUT)));
     match router.oneshot(request).await {
         Ok(response) => response,
         Err(never) => match never {},

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use annex_core::call::{CallSettings, Calls};
 use annex_core::limits;
 use annex_core::ports::{Clock, Handler, Ports, QueueName};
@@ -14,6 +13,7 @@ use annex_egress::{CertificateDer, Policy, SystemResolver, WebhookClient};
 use annex_embedded::{
     ConsumerOptions, Embedded, FileBlobs, Options, RootKeyring, SystemClock, SystemIds,
 };
+use anyhow::Context as _;
 use daily::Daily;
 use dispatch::{Dispatch, InProcess};
 use meter::Meter;
@@ -91,8 +91,8 @@ impl Platform {
         let address = listener.local_addr().context("the address listened on")?;
         let public_url = settings.public_url.unwrap_or_else(|| format!("http://{address}"));
         let api_settings = api::Settings { public_url };
-        let _ = &telemetry;
-        let app = api::App { ports, calls: calls.clone(), settings: Arc::new(api_settings) };
+        let app =
+            api::App { ports, calls: calls.clone(), telemetry, settings: Arc::new(api_settings) };
 
         let (shutdown, stop) = watch::channel(false);
         let mut tasks = JoinSet::new();
@@ -102,8 +102,11 @@ impl Platform {
         let meter = Arc::new(Meter::new(store.clone()));
         let one_each =
             ConsumerOptions { batch_size: 1, batches_in_flight: DELIVERIES_AT_ONCE, drain: DRAIN };
-        let batches =
-            ConsumerOptions { batch_size: limits::QUEUE_BATCH_MAX, batches_in_flight: 4, drain: DRAIN };
+        let batches = ConsumerOptions {
+            batch_size: limits::QUEUE_BATCH_MAX,
+            batches_in_flight: 4,
+            drain: DRAIN,
+        };
         let consumers: [(QueueName, Arc<dyn Handler>, ConsumerOptions); 3] = [
             (QueueName::Dispatch, dispatch, one_each.clone()),
             (QueueName::Resume, resume, one_each),
@@ -150,7 +153,9 @@ async fn schedule(daily: Daily, clock: Arc<dyn Clock>, mut stop: watch::Receiver
         match daily.tick().await {
             Ok(0) => {}
             Ok(sent) => tracing::info!(sent, "daily updates sent"),
-            Err(error) => tracing::error!(source = ?error.source, "the daily update failed: {error}"),
+            Err(error) => {
+                tracing::error!(source = ?error.source, "the daily update failed: {error}")
+            }
         }
         let into_minute = clock.now().millis().rem_euclid(60_000);
         let rest = Duration::from_millis(u64::try_from(60_000 - into_minute).unwrap_or(60_000));

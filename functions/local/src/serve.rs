@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use annex_embedded::RootKeyring;
+use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -50,7 +50,8 @@ pub enum LogFormat {
 pub async fn run(options: ServeOptions) -> anyhow::Result<()> {
     log_to_stderr(options.log);
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be listened for")?;
-    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be listened for")?;
+    let mut terminate =
+        signal(SignalKind::terminate()).context("SIGTERM cannot be listened for")?;
     std::fs::create_dir_all(&options.data)
         .with_context(|| format!("{} cannot be made", options.data.display()))?;
     let settings = Settings {

@@ -1,5 +1,7 @@
 //! The `annex` binary as a shell sees it: exit codes, standard output and standard error.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails where it stands")]
+
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};

@@ -1,20 +1,22 @@
 //! Measures commits per second and processor time per commit, with every commit synced to disk.
 //!
-//! `cargo run --profile fast -p annex-embedded --example store_bench -- [commits] [in flight] [folder]`
+//! `cargo run --profile fast -p annex-embedded --example store_bench -- [commits] [in flight] [bytes of a record] [folder]`
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use annex_core::ports::{Clock, Commit, Hold, Ids, Key, Outgoing, QueueName, Store, When, Write};
+use annex_core::time::Timestamp;
 use annex_embedded::{Embedded, Options, SystemClock, SystemIds};
+use uuid::Uuid;
 
 /// The start of a call: a record with an expiry, and a held message.
-fn start(key: &Key, id: uuid::Uuid, expires_at: annex_core::time::Timestamp) -> Commit {
+fn start(key: &Key, id: Uuid, bytes: usize, expires_at: Timestamp) -> Commit {
     let body = format!("{{\"call\":\"{id}\"}}");
     Commit {
         writes: vec![Write::Put {
             key: key.clone(),
-            data: vec![b'x'; 600],
+            data: vec![b'x'; bytes / 2],
             expires_at: Some(expires_at),
             when: When::Absent,
         }],
@@ -27,12 +29,12 @@ fn start(key: &Key, id: uuid::Uuid, expires_at: annex_core::time::Timestamp) -> 
 }
 
 /// The end of a call: the finished record, a counter, and the held message released.
-fn finish(key: &Key, id: uuid::Uuid, expires_at: annex_core::time::Timestamp) -> Commit {
+fn finish(key: &Key, id: Uuid, bytes: usize, expires_at: Timestamp) -> Commit {
     Commit {
         writes: vec![
             Write::Put {
                 key: key.clone(),
-                data: vec![b'y'; 1000],
+                data: vec![b'y'; bytes],
                 expires_at: Some(expires_at),
                 when: When::Revision(1),
             },
@@ -67,6 +69,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let commits: usize = args.next().map_or(Ok(40_000), |text| text.parse())?;
     let in_flight: usize = args.next().map_or(Ok(64), |text| text.parse())?;
+    let bytes: usize = args.next().map_or(Ok(1000), |text| text.parse())?;
     let temporary = tempfile::tempdir()?;
     let dir = args.next().map_or(temporary.path().to_owned(), Into::into);
 
@@ -87,8 +90,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                     let id = SystemIds.uuid();
                     let key = Key::new(format!("call#{:016x}", SystemIds.random()), "record");
                     let began = Instant::now();
-                    store.commit(start(&key, id, expires_at)).await?;
-                    store.commit(finish(&key, id, expires_at)).await?;
+                    store.commit(start(&key, id, bytes, expires_at)).await?;
+                    store.commit(finish(&key, id, bytes, expires_at)).await?;
                     slowest = slowest.max(began.elapsed() / 2);
                 }
                 Ok::<_, annex_core::ports::Outage>(slowest)
@@ -106,6 +109,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{:.1} us of processor time per commit", used.as_secs_f64() * 1e6 / done as f64);
 
     let began = Instant::now();
+    if std::env::var_os("LINGER").is_some() {
+        std::thread::sleep(Duration::from_secs(3600));
+    }
     store.close();
     println!("closed in {:?}", began.elapsed());
     Ok(())

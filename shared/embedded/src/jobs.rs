@@ -123,6 +123,11 @@ impl Jobs {
         }
     }
 
+    /// Puts back what could not be done, before what came since.
+    pub(crate) fn leave_again(&self, leftovers: Vec<Leftover>) {
+        self.state().leftovers.splice(0..0, leftovers);
+    }
+
     /// Says that the database must be opened again.
     pub(crate) fn report_broken(&self) {
         self.state().broken = true;

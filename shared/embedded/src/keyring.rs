@@ -49,11 +49,12 @@ pub struct RootKeyring {
 }
 
 impl RootKeyring {
-    /// The ring of a root key, given as 64 hexadecimal characters; white space around them is fine.
+    /// The ring of a root key, given as 64 hexadecimal characters; white space around them is fine. The text signs the
+    /// operator in.
     pub fn from_hex(text: &str) -> Result<Self, RootKeyError> {
         let mut root = Zeroizing::new([0; ROOT_CHARS / 2]);
         hex::decode_to_slice(text.trim(), &mut root[..]).map_err(|_| RootKeyError::Malformed)?;
-        Ok(Self::new(&root))
+        Ok(Self::new(&root).with_operator_secret(text.trim()))
     }
 
     /// The ring of a root key.

@@ -8,23 +8,44 @@ use redb::StorageBackend;
 use redb::backends::InMemoryBackend;
 
 /// Memory that stands for a disk. Clones are the same disk.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct FaultyMedium(Arc<State>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     memory: InMemoryBackend,
-    failing_writes: AtomicBool,
+    /// Writes, growths and syncs that succeed before all others fail.
+    left: AtomicUsize,
     failing_syncs: AtomicBool,
-    syncs: AtomicUsize,
     slow_syncs: AtomicBool,
+    syncs: AtomicUsize,
+}
+
+impl Default for FaultyMedium {
+    fn default() -> Self {
+        Self::holding(InMemoryBackend::new())
+    }
 }
 
 impl FaultyMedium {
-    /// Whether writes and growth fail as on a full disk. What lies there can be read.
+    fn holding(memory: InMemoryBackend) -> Self {
+        Self(Arc::new(State {
+            memory,
+            left: AtomicUsize::new(usize::MAX),
+            failing_syncs: AtomicBool::new(false),
+            slow_syncs: AtomicBool::new(false),
+            syncs: AtomicUsize::new(0),
+        }))
+    }
+
+    /// Whether all that changes the disk fails, as on a full one. What lies there can be read.
     pub(crate) fn fail_writes(&self, fail: bool) {
-        self.0.failing_writes.store(fail, Ordering::SeqCst);
-        self.fail_syncs(fail);
+        self.fail_after(if fail { 0 } else { usize::MAX });
+    }
+
+    /// Lets some changes succeed before all others fail.
+    pub(crate) fn fail_after(&self, changes: usize) {
+        self.0.left.store(changes, Ordering::SeqCst);
     }
 
     /// Whether syncs fail, after all writes succeeded.
@@ -42,11 +63,26 @@ impl FaultyMedium {
         self.0.syncs.load(Ordering::SeqCst)
     }
 
-    fn check(&self, failing: &AtomicBool) -> io::Result<()> {
-        if failing.load(Ordering::SeqCst) {
-            return Err(io::Error::from(io::ErrorKind::StorageFull));
+    /// A disk with the same bytes: what is left where the process dies now.
+    pub(crate) fn copy(&self) -> Self {
+        let mut bytes = vec![0; usize::try_from(self.len().unwrap()).unwrap()];
+        self.read(0, &mut bytes).unwrap();
+        let memory = InMemoryBackend::new();
+        memory.set_len(bytes.len() as u64).unwrap();
+        StorageBackend::write(&memory, 0, &bytes).unwrap();
+        Self::holding(memory)
+    }
+
+    fn change(&self) -> io::Result<()> {
+        let take = |left: usize| match left {
+            0 => None,
+            usize::MAX => Some(usize::MAX),
+            left => Some(left - 1),
+        };
+        match self.0.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(io::Error::from(io::ErrorKind::StorageFull)),
         }
-        Ok(())
     }
 }
 
@@ -60,12 +96,15 @@ impl StorageBackend for FaultyMedium {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.check(&self.0.failing_writes)?;
+        self.change()?;
         self.0.memory.set_len(len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.check(&self.0.failing_syncs)?;
+        if self.0.failing_syncs.load(Ordering::SeqCst) {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        self.change()?;
         self.0.syncs.fetch_add(1, Ordering::SeqCst);
         if self.0.slow_syncs.load(Ordering::SeqCst) {
             std::thread::sleep(std::time::Duration::from_millis(3));
@@ -74,7 +113,7 @@ impl StorageBackend for FaultyMedium {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.check(&self.0.failing_writes)?;
+        self.change()?;
         StorageBackend::write(&self.0.memory, offset, data)
     }
 }

@@ -142,6 +142,11 @@ impl Writer {
             let mut tables = Tables::open(&transaction)?;
             let mut moment =
                 Moment { now: clock.now(), steady: clock.steady(), number: &mut self.number };
+            // They came first: a job may be about the same message.
+            for leftover in &work.leftovers {
+                do_leftover(&mut tables, *leftover)?;
+                done.changed = true;
+            }
             for job in &work.jobs {
                 let answer = do_job(&mut tables, job, &mut moment, &mut done.effects)?;
                 done.changed |= !matches!(
@@ -149,10 +154,6 @@ impl Writer {
                     Answer::Commit(Ok(Committed::Lost { .. }) | Err(_)) | Answer::Chore(0)
                 );
                 done.answers.push(answer);
-            }
-            for leftover in &work.leftovers {
-                do_leftover(&mut tables, *leftover)?;
-                done.changed = true;
             }
             if self.sweep_left || BUSY_SWEEP_EVERY <= self.swept.elapsed() {
                 let swept = transaction::sweep(&mut tables, moment.now, SWEEP_STEP)?;
@@ -200,7 +201,7 @@ impl Writer {
         if !std::mem::replace(&mut self.refusing, true) {
             tracing::error!(error = outage.what, "the store refuses writes");
         }
-        self.shared.jobs.leave(work.leftovers);
+        self.shared.jobs.leave_again(work.leftovers);
         for job in work.jobs {
             let write_refused = outage.write_refused;
             job.refuse(Outage { write_refused, ..Outage::new(outage.what.clone()) });

@@ -37,9 +37,11 @@ Examples:
 pub struct Cli {
     /// Where the platform is
     #[arg(
+        id = "annex-url",
         long,
         global = true,
         env = "ANNEX_URL",
+        value_name = "URL",
         default_value = "http://127.0.0.1:8080",
         hide_env = true
     )]
@@ -174,6 +176,7 @@ mod tests {
             "extension show x",
             "extension schema x",
             "extension diagnose x",
+            "extension diagnose x --action a --data {}",
             "extension delete x",
             "subscribe x",
             "unsubscribe x",
@@ -210,6 +213,12 @@ mod tests {
         ] {
             parse(line);
         }
+    }
+
+    #[test]
+    fn url_of_an_extension_is_not_the_one_of_the_platform() {
+        let line = ["annex", "extension", "register", "x", "--url", "https://h/"];
+        assert_eq!(Cli::try_parse_from(line).unwrap().url, "http://127.0.0.1:8080");
     }
 
     #[test]

@@ -25,20 +25,24 @@ Example:
         #[arg(long, value_name = "TIME")]
         to: Option<String>,
         /// At most so many
-        #[arg(long, default_value_t = 50)]
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
         limit: u32,
+        /// Where the page before ended: its next_cursor
+        #[arg(long)]
+        cursor: Option<String>,
     },
 }
 
 /// Does what was typed.
 pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
-    let Command::List { kind, from, to, limit } = command;
+    let Command::List { kind, from, to, limit, cursor } = command;
     let limit = limit.to_string();
     let given = [
         ("type", kind.as_deref()),
         ("from", from.as_deref()),
         ("to", to.as_deref()),
         ("limit", Some(&*limit)),
+        ("cursor", cursor.as_deref()),
     ];
     let query: Vec<_> = given.iter().filter_map(|(name, value)| Some((*name, (*value)?))).collect();
     let call = session.org(Method::GET, &["events"])?.query(&query);
@@ -53,7 +57,13 @@ fn table(value: &Value) -> String {
     }
     let columns =
         [("TIME", "ts"), ("TYPE", "event_type"), ("HOST", "hostname"), ("EVENT", "event")];
-    output::table(&rows, &columns, "no events")
+    let events = output::table(&rows, &columns, "no events");
+    match value["next_cursor"].as_str() {
+        None => events,
+        Some(cursor) => {
+            format!("{events}\n\nthere is more: --cursor {}", output::printable(cursor))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -74,5 +84,9 @@ mod tests {
              2026-01-31T00:00:00.000Z  login  h     {\"user\":\"u\"}"
         );
         assert_eq!(table(&json!({"events": []})), "no events");
+        assert_eq!(
+            table(&json!({"events": [], "next_cursor": "c"})),
+            "no events\n\nthere is more: --cursor c"
+        );
     }
 }

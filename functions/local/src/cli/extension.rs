@@ -39,14 +39,16 @@ Examples:
         /// Its name
         name: String,
     },
-    /// Find out why an extension is not called, or why its calls fail
+    /// Find out why an extension is not called
     #[command(after_help = "\
-Checks that the extension is registered, that it answers signed messages, what its schema says, and, with an
-organization, that it is subscribed and configured and what failed. Exits 1 when a check fails.")]
-    Diagnose {
-        /// Its name
-        name: String,
-    },
+Checks that the extension answers signed messages with a schema, that the organization is subscribed to it, and, where
+an action is named, that the call would pass the schema. Exits 1 when a check fails. `annex error list` shows what
+failed before.
+
+Examples:
+  annex extension diagnose scanner
+  annex extension diagnose scanner --action scan --data '{\"target\": \"example.com\"}'")]
+    Diagnose(diagnose::Options),
 }
 
 /// What an extension is.
@@ -111,7 +113,7 @@ pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
             let answer = call.send("deleting the extension").await?;
             session.print_done(&answer, &format!("deleted {name}"))
         }
-        Command::Diagnose { name } => diagnose::run(&name, session).await,
+        Command::Diagnose(options) => diagnose::run(&options, session).await,
     }
 }
 

@@ -209,9 +209,12 @@ impl State {
         {
             let guard = table.get(key.0).map_err(redb::Error::from)?;
             self.returns.remove(&(due, key));
-            let receives = self.taken.get(&key).copied().unwrap_or(0);
-            match guard.as_ref().and_then(|guard| candidate(key, guard.value(), receives)) {
-                Some(candidate) => found.push(candidate),
+            match guard.as_ref().and_then(|guard| candidate(key, guard.value())) {
+                Some(candidate) => {
+                    // What this process knows is newer than what lies on disk.
+                    let receives = self.taken.get(&key).copied().unwrap_or(candidate.receives);
+                    found.push(Candidate { receives, ..candidate });
+                }
                 // It was removed by hand.
                 None => drop(self.taken.remove(&key)),
             }
@@ -240,7 +243,7 @@ impl State {
             if self.taken.contains_key(&key) {
                 continue;
             }
-            match candidate(key, value.value(), 0) {
+            match candidate(key, value.value()) {
                 Some(candidate) => {
                     self.taken.insert(key, candidate.receives);
                     found.push(candidate);
@@ -252,10 +255,10 @@ impl State {
     }
 }
 
-fn candidate(key: MessageKey, bytes: &[u8], receives: u32) -> Option<Candidate> {
-    let (stored, body) = tables::decode_message(bytes)?;
+fn candidate(key: MessageKey, bytes: &[u8]) -> Option<Candidate> {
+    let (receives, body) = tables::decode_message(bytes)?;
     let body = std::str::from_utf8(body).ok()?.to_owned();
-    Some(Candidate { key, body, receives: receives.max(stored) })
+    Some(Candidate { key, body, receives })
 }
 
 /// The messages of a queue; `None` before the first one was sent.

@@ -1,0 +1,9 @@
+//! The router, whole, on a platform in memory.
+
+mod calls;
+mod extensions;
+mod hives;
+mod orgs;
+mod platform;
+mod routes;
+mod tokens;
