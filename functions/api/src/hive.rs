@@ -4,7 +4,7 @@ use annex_core::auth::Caller;
 use annex_core::fault::{Code, Fault, Outcome};
 use annex_core::hive::{self, Change, EXTENSION_CONFIG, Hive, Record};
 use annex_core::ids::{ExtensionName, Oid};
-use annex_core::limits::HIVE_PAGE_RECORDS_MAX;
+use annex_core::limits::{HIVE_PAGE_BYTES_MAX, HIVE_PAGE_RECORDS_MAX};
 use annex_core::{extensions, json as text};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -95,6 +95,7 @@ async fn schema(Authed(_): Authed, Params(hive): Params<String>) -> ApiResult {
         ("oid" = String, Path, description = "The organization"),
         ("limit" = Option<usize>, Query, description = "Records of a page, at most 500"),
         ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before"),
+        ("max_bytes" = Option<usize>, Query, description = "Bytes of data of a page"),
         ("tag_prefix" = Option<String>, Query, description = "Start of a tag that a record must have"),
         ("mtd_only" = Option<bool>, Query, description = "Leave the data out")),
     responses((status = 200, description = "The records", body = Value)))]
@@ -117,9 +118,13 @@ async fn list(
         None if cursor.is_empty() => "",
         None => return Err(invalid_cursor().into()),
     };
-    let tag = fields.get("tag_prefix")?.unwrap_or("");
-    let limit = limit.filter(|&limit| limit != 0).unwrap_or(HIVE_PAGE_RECORDS_MAX);
-    let found = hive::list(&app.ports, oid, hive, after, tag, limit).await?;
+    let paging = hive::Paging {
+        after,
+        tag: fields.get("tag_prefix")?.unwrap_or(""),
+        records_max: limit.filter(|&limit| limit != 0).unwrap_or(HIVE_PAGE_RECORDS_MAX),
+        bytes_max: fields.number("max_bytes", HIVE_PAGE_BYTES_MAX)?.unwrap_or(HIVE_PAGE_BYTES_MAX),
+    };
+    let found = hive::list(&app.ports, oid, hive, paging).await?;
     let records = listed(&found.records, with_data);
     match (paged, found.next) {
         (true, next) => {

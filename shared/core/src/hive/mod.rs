@@ -12,7 +12,7 @@ use crate::model::UserMetadata;
 use crate::orgs::read_text;
 
 pub use check::check;
-pub use records::{Change, Listing, Record, delete, get, list, rename, require, set};
+pub use records::{Change, Listing, Paging, Record, delete, get, list, rename, require, set};
 
 /// A hive: what kind of records it keeps, and who may touch them.
 #[derive(Debug, PartialEq, Eq)]

@@ -81,17 +81,24 @@ pub struct Listing {
     pub next: Option<String>,
 }
 
-/// The records whose name is after `after` (empty: from the start), of which one has a tag that starts with `tag`
-/// (empty: all): at most `limit`, and at most [`HIVE_PAGE_BYTES_MAX`] of data.
-pub async fn list(
-    ports: &Ports,
-    oid: Oid,
-    hive: &Hive,
-    after: &str,
-    tag: &str,
-    limit: usize,
-) -> Outcome<Listing> {
-    let limit = limit.clamp(1, HIVE_PAGE_RECORDS_MAX);
+/// Which records a page of a listing holds.
+#[derive(Debug, Clone, Copy)]
+pub struct Paging<'a> {
+    /// Those whose name is after this; empty: from the start.
+    pub after: &'a str,
+    /// Those with a tag that starts with this; empty: all.
+    pub tag: &'a str,
+    /// At most so many, and at most [`HIVE_PAGE_RECORDS_MAX`].
+    pub records_max: usize,
+    /// At most so many bytes of data, and at most [`HIVE_PAGE_BYTES_MAX`]; the first record is there anyway.
+    pub bytes_max: usize,
+}
+
+/// A page of the records of a hive, by name.
+pub async fn list(ports: &Ports, oid: Oid, hive: &Hive, paging: Paging<'_>) -> Outcome<Listing> {
+    let Paging { after, tag, .. } = paging;
+    let limit = paging.records_max.clamp(1, HIVE_PAGE_RECORDS_MAX);
+    let bytes_max = paging.bytes_max.min(HIVE_PAGE_BYTES_MAX);
     let prefix = keys::hive_prefix(hive.name);
     let mut query = Query::prefix(keys::settings(oid), &prefix);
     query.limit = STORE_PAGE;
@@ -112,7 +119,7 @@ pub async fn list(
             }
             let record = opened(ports, oid, hive, name, record)?;
             bytes += record.data.len();
-            let full = limit <= listing.records.len() || HIVE_PAGE_BYTES_MAX < bytes;
+            let full = limit <= listing.records.len() || bytes_max < bytes;
             if full && !listing.records.is_empty() {
                 listing.next = listing.records.last().map(|(last, _)| last.clone());
                 return Ok(listing);
