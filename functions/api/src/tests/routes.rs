@@ -13,6 +13,8 @@ const ROUTES: &[&str] = &[
     "DELETE /v1/errors/{oid}/{component}",
     "DELETE /v1/extension/definition/{name}",
     "DELETE /v1/hive/{hive}/{oid}/{name}",
+    "DELETE /v1/installationkeys/{oid}",
+    "DELETE /v1/orgs/{oid}/adapters/{extension}",
     "DELETE /v1/orgs/{oid}/keys",
     "DELETE /v1/orgs/{oid}/subscription/extension/{name}",
     "GET /healthz",
@@ -26,9 +28,12 @@ const ROUTES: &[&str] = &[
     "GET /v1/hive/{hive}/{oid}",
     "GET /v1/hive/{hive}/{oid}/{name}/data",
     "GET /v1/hive/{hive}/{oid}/{name}/mtd",
+    "GET /v1/installationkeys/{oid}",
+    "GET /v1/installationkeys/{oid}/{iid}",
     "GET /v1/invocations/{id}",
     "GET /v1/orgs/new",
     "GET /v1/orgs/{oid}",
+    "GET /v1/orgs/{oid}/events",
     "GET /v1/orgs/{oid}/keys",
     "GET /v1/orgs/{oid}/subscriptions",
     "GET /v1/orgs/{oid}/url",
@@ -37,6 +42,8 @@ const ROUTES: &[&str] = &[
     "GET /v1/user/orgs",
     "GET /v1/who",
     "PATCH /v1/orgs/{oid}/subscription/extension/{name}",
+    "POST /hook/{oid}/{adapter}",
+    "POST /hook/{oid}/{adapter}/{secret}",
     "POST /jwt",
     "POST /v1/extension/definition",
     "POST /v1/extension/request/{name}",
@@ -44,7 +51,9 @@ const ROUTES: &[&str] = &[
     "POST /v1/hive/{hive}/{oid}/{name}/mtd",
     "POST /v1/hive/{hive}/{oid}/{name}/rename",
     "POST /v1/hive/{hive}/{oid}/{name}/validate",
+    "POST /v1/installationkeys/{oid}",
     "POST /v1/orgs/new",
+    "POST /v1/orgs/{oid}/adapters/{extension}",
     "POST /v1/orgs/{oid}/keys",
     "POST /v1/orgs/{oid}/name",
     "POST /v1/orgs/{oid}/subscription/extension/{name}",
@@ -106,7 +115,8 @@ async fn the_router_answers_every_described_operation_and_asks_for_a_token() {
             path.replace("{oid}", "8cbe27f4-0000-4000-8000-138cd51389cd").replace(['{', '}'], "");
         let answer = platform.call("", &method, &uri, &[]).await;
         if OPEN.contains(&route.as_str()) {
-            assert!([200, 400].contains(&answer.status.as_u16()), "{route}: {answer:?}");
+            assert!(!answer.text.contains("there is no route"), "{route}");
+            assert!([200, 400, 404].contains(&answer.status.as_u16()), "{route}: {answer:?}");
         } else {
             assert_eq!(
                 answer.fault(),

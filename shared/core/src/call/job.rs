@@ -10,8 +10,11 @@ use super::payload::Payload;
 use super::record::{Kind, Origin};
 
 /// A message of the dispatch or the resume queue.
+///
+/// Its variant is a key and not a tag beside the members: reading a tag would buffer them, and raw JSON text cannot be
+/// read from a buffer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "job", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Job {
     /// Make a new invocation, and run it.
     Start(Box<Start>),
@@ -52,4 +55,30 @@ pub(super) struct Start {
     pub(super) depth: u32,
     /// When it was published. A repeat within the dedupe time of an earlier publish is dropped.
     pub(super) published_at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::payload::raw;
+
+    #[test]
+    fn a_message_with_raw_data_reads_as_it_was_written() {
+        let start = Start {
+            oid: Oid::parse("8cbe27f4-0000-4000-8000-138cd51389cd").unwrap(),
+            extension: ExtensionName::parse("demo").unwrap(),
+            kind: Kind::Event { event: "subscribe".to_owned() },
+            origin: Origin::Platform,
+            claim: "c".to_owned(),
+            key: None,
+            data: Payload::Json(raw(r#"{"n": 1e400}"#)),
+            ident: "i".to_owned(),
+            level: 0,
+            depth: 1,
+            published_at: Timestamp::default(),
+        };
+        let text = serde_json::to_string(&Job::Start(Box::new(start))).unwrap();
+        let back: Job = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&back).unwrap(), text);
+    }
 }

@@ -1,0 +1,32 @@
+//! The only code of the conformance tests that knows the platform's API.
+
+mod bindings;
+mod callers;
+pub(crate) mod case;
+mod door;
+mod expect;
+mod extension;
+mod schema;
+mod steps;
+mod tap;
+mod world;
+
+pub(crate) use tap::Death;
+pub(crate) use world::{Backend, World};
+
+use case::Case;
+
+/// Runs a case; the text says what is not as it says.
+pub(crate) async fn run(case: &Case, backend: Backend) -> Result<(), String> {
+    let mut world = World::new(backend);
+    world.set_up(case).await.map_err(|error| format!("set-up: {error}"))?;
+    for (number, step) in case.steps.iter().enumerate() {
+        let at = |error| format!("step {number}: {error}");
+        world.step(step).await.map_err(at)?;
+        if let Some(expected) = &step.deliveries {
+            world.check_deliveries(expected).map_err(at)?;
+        }
+    }
+    world.settle().await?;
+    world.check_end(case).await
+}
