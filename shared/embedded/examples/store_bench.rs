@@ -109,18 +109,14 @@ async fn messages(
     Ok(())
 }
 
-/// Processor time of this process so far.
+/// Processor time of all threads of this process that live.
 fn processor_time() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<u64> = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .split_whitespace()
-        .filter_map(|field| field.parse().ok())
-        .collect();
-    // User and system time follow the state and nine other numbers; a tick is 10 ms.
-    Duration::from_millis(10 * fields.iter().skip(10).take(2).sum::<u64>())
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Duration::ZERO };
+    let nanoseconds = threads.flatten().filter_map(|thread| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanoseconds.sum())
 }
 
 #[tokio::main]
