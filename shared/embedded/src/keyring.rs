@@ -57,10 +57,10 @@ impl RootKeyring {
         Ok(Self::new(&root).with_operator_secret(text.trim()))
     }
 
-    /// The ring of a root key.
+    /// The ring of a root key. The operator signs in with the root key's text.
     pub fn new(root: &[u8; 32]) -> Self {
         let key = |name: &str| derive(root, CURRENT, name);
-        let operator = Zeroizing::new(hex::encode(&key("operator")[..]));
+        let operator = Zeroizing::new(hex::encode(root));
         Self {
             seal: key("seal"),
             token: key("token"),
@@ -85,7 +85,7 @@ impl RootKeyring {
         Self::from_hex(&text).map_err(|_| RootKeyError::MalformedFile(path.to_owned()))
     }
 
-    /// The same ring with another sign-in secret for the operator than the one that derives from the root key.
+    /// The same ring with another sign-in secret for the operator than the root key.
     pub fn with_operator_secret(self, secret: &str) -> Self {
         let operator = Zeroizing::new(secret.to_owned());
         Self { operator_hash: hash(&operator), operator, ..self }
@@ -239,13 +239,14 @@ mod tests {
 
     #[test]
     fn the_operator_is_known_by_one_secret() {
-        let derived = ring().operator_secret();
-        assert!(ring().is_operator(&derived));
-        for other in ["", &derived[1..], &format!("{}x", *derived)] {
+        assert_eq!(ring().operator_secret().as_str(), ROOT);
+        assert!(ring().is_operator(ROOT));
+        assert!(RootKeyring::from_hex(&ROOT.to_uppercase()).unwrap().is_operator(ROOT));
+        for other in ["", &ROOT[1..], &format!("{ROOT}x")] {
             assert!(!ring().is_operator(other));
         }
         let chosen = ring().with_operator_secret("chosen");
-        assert!(chosen.is_operator("chosen") && !chosen.is_operator(&derived));
+        assert!(chosen.is_operator("chosen") && !chosen.is_operator(ROOT));
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use annex_core::call::{CallSettings, Calls};
 use annex_core::ids::Oid;
+use annex_core::limits::TELEMETRY_RETENTION;
 use annex_core::ports::{Outbound, Ports, SendFault, WebhookAnswer, WebhookRequest};
+use annex_core::telemetry::Telemetry;
 use annex_core::testkit::{FixedKeyring, Inline, ManualClock, MemoryBlobs, MemoryStore, SeededIds};
 use annex_core::time::Timestamp;
 use async_trait::async_trait;
@@ -135,7 +137,8 @@ impl Platform {
         };
         let calls = Calls::new(ports.clone(), Arc::new(Inline), CallSettings::default());
         let settings = Arc::new(Settings { public_url: "http://127.0.0.1:8080".into() });
-        let app = App { ports, calls, settings };
+        let telemetry = Telemetry::new(ports.clone(), calls.clone(), TELEMETRY_RETENTION);
+        let app = App { ports, calls, telemetry, settings };
         Self { router: router(app.clone()), app, clock, store, extension }
     }
 

@@ -156,7 +156,7 @@ impl Calls {
         let ports = self.ports();
         let now = ports.clock.now();
         let until = now.plus(limits::RECORD_RETENTION);
-        let data = Payload::plain(ports, &admitted.data, until).await?;
+        let data = Payload::plain(ports, admitted.data, until).await?;
         let waits = !request.wait.is_zero();
         let record = Record {
             id,

@@ -19,7 +19,7 @@ use super::deliver::OnError;
 use super::job::{Job, Start};
 use super::payload::Payload;
 use super::record::{Ending, Kind, Origin, Record, Status};
-use super::settle::{Settlement, component, settle};
+use super::settle::{Effects, Settlement, component, settle};
 use super::{Calls, Reply, install};
 
 /// A call whose record this worker holds the lease of.
@@ -182,7 +182,7 @@ impl Calls {
         run: Run,
     ) -> Result<Ran, Outage> {
         let now = self.ports().clock.now();
-        let settlement = settle(
+        let Settlement { result, effects } = settle(
             self.profile(),
             &record,
             run.result,
@@ -193,21 +193,25 @@ impl Calls {
         );
         record.lease = None;
         record.impersonator = None;
-        record.ending = Some(self.ending(&record, &settlement).await?);
-        record.status = if settlement.result.is_ok() { Status::Succeeded } else { Status::Failed };
+        record.status = if result.is_ok() { Status::Succeeded } else { Status::Failed };
+        record.ending = Some(self.ending(&record, result).await?);
         let mut commit = Commit {
             writes: vec![record.write(When::Revision(revision))],
             released: hold.into_iter().collect(),
             ..Commit::default()
         };
-        self.follow(&record, settlement, &mut commit).await?;
+        self.follow(&record, effects, &mut commit).await?;
         self.store(record, commit).await
     }
 
-    async fn ending(&self, record: &Record, settlement: &Settlement) -> Result<Ending, Outage> {
+    async fn ending(
+        &self,
+        record: &Record,
+        result: Result<String, Fault>,
+    ) -> Result<Ending, Outage> {
         let ports = self.ports();
         let at = ports.clock.now();
-        Ok(match &settlement.result {
+        Ok(match result {
             Ok(data) => {
                 let until = record.created_at.plus(limits::RECORD_RETENTION);
                 let data = Some(Payload::plain(ports, data, until).await?);
@@ -216,7 +220,7 @@ impl Calls {
             Err(fault) => Ending {
                 http: fault.code.status(),
                 data: None,
-                error: Some(fault.message.clone()),
+                error: Some(fault.message),
                 code: Some(fault.code.word().to_owned()),
                 at,
             },
@@ -227,15 +231,15 @@ impl Calls {
     async fn follow(
         &self,
         record: &Record,
-        settlement: Settlement,
+        effects: Effects,
         commit: &mut Commit,
     ) -> Result<(), Outage> {
         let now = self.ports().clock.now();
         let component = component(&record.extension, record.kind.word());
-        if let Err(fault) = &settlement.result {
-            commit.writes.push(org_errors::write(record.oid, &component, &fault.message, now));
+        if let Some(error) = record.ending.as_ref().and_then(|ending| ending.error.as_deref()) {
+            commit.writes.push(org_errors::write(record.oid, &component, error, now));
         }
-        for (index, notice) in settlement.notices.iter().enumerate() {
+        for (index, notice) in effects.notices.iter().enumerate() {
             // Two equal keys in one commit would be refused by the store.
             let write = org_errors::write(record.oid, &component, notice, now);
             if !commit.writes.iter().any(|other| same_key(other, &write)) {
@@ -246,12 +250,12 @@ impl Calls {
                 commit.sends.push(self.report_message(record, notice, &once));
             }
         }
-        for usage in settlement.usage {
+        for usage in effects.usage {
             let body = serde_json::to_string(&usage).expect("usage can be written as JSON");
             commit.sends.push(Outgoing { queue: QueueName::Meter, body, delay: Duration::ZERO });
         }
         let until = now.plus(limits::RECORD_RETENTION);
-        for planned in settlement.planned {
+        for planned in effects.planned {
             let data =
                 Payload::sealed(self.ports(), record.oid, &record.extension, &planned.state, until)
                     .await?;

@@ -145,7 +145,7 @@ impl Calls {
                     let text = start.data.load(ports, start.oid, &start.extension).await?;
                     let prepared = prepare(schema, text.as_bytes())?;
                     let until = record.created_at.plus(limits::RECORD_RETENTION);
-                    record.data = Payload::plain(ports, &prepared, until).await?;
+                    record.data = Payload::plain(ports, prepared, until).await?;
                 }
                 Ok(Some(install))
             }
