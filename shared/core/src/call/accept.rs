@@ -1,6 +1,5 @@
 //! Accepting a request: checked, claimed, and waited for as long as its caller likes.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::auth::CallerKind;
@@ -75,7 +74,7 @@ impl Calls {
     /// may be called at all, then the schema, and only then the rest (LC-002).
     async fn admit_request(&self, request: &CallRequest, data: &[u8]) -> Outcome<Admitted> {
         let ports = self.ports();
-        let extension = Arc::new(install::extension(ports, &request.extension).await?);
+        let extension = self.extension(&request.extension).await?;
         let subscription = install::subscription(ports, request.oid, &request.extension)
             .await?
             .filter(|subscription| subscription.removed_at.is_none())

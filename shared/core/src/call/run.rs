@@ -1,6 +1,5 @@
 //! Running a claimed call to its end, or to its next slow retry.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -129,7 +128,7 @@ impl Calls {
     /// Loads what the delivery of a record needs.
     pub(super) async fn install(&self, record: &Record) -> Outcome<Install> {
         let ports = self.ports();
-        let extension = Arc::new(install::extension(ports, &record.extension).await?);
+        let extension = self.extension(&record.extension).await?;
         let found = install::subscription(ports, record.oid, &record.extension).await?;
         // A removed install still gets its `unsubscribe` event and what the platform has to report.
         let after_removal = match &record.kind {
