@@ -119,7 +119,10 @@ struct Inner {
     profile: &'static Profile,
     extensions: Cache<ExtensionName, Arc<install::Extension>>,
     schemas: schemas::Schemas,
+    /// Deliveries of queued work.
     slots: slots::Slots,
+    /// Deliveries whose caller waits.
+    calls: slots::Slots,
 }
 
 impl Calls {
@@ -134,6 +137,7 @@ impl Calls {
                 extensions: Cache::new(limits::SCHEMAS_CACHED_MAX),
                 schemas: schemas::Schemas::default(),
                 slots: slots::Slots::default(),
+                calls: slots::Slots::default(),
             }),
         }
     }

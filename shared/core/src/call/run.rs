@@ -1,5 +1,6 @@
 //! Running a claimed call to its end, or to its next slow retry.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -19,6 +20,7 @@ use super::job::{Job, Start};
 use super::payload::Payload;
 use super::record::{Ending, Kind, Origin, Record, Status};
 use super::settle::{Effects, Settlement, component, settle};
+use super::slots::Slot;
 use super::{Calls, Reply, install};
 
 /// A call whose record this worker holds the lease of.
@@ -31,6 +33,8 @@ pub struct Claimed {
     pub(super) hold: Option<Uuid>,
     /// What was loaded when the call was accepted.
     pub(super) install: Option<Install>,
+    /// Its place among the extension's calls, for as long as it runs.
+    pub(super) slot: Option<Arc<Slot>>,
 }
 
 /// How far a run came.
@@ -72,7 +76,7 @@ impl Calls {
     }
 
     pub(super) async fn run(&self, claimed: Claimed) -> Result<Ran, Outage> {
-        let Claimed { mut record, revision, hold, install } = claimed;
+        let Claimed { mut record, revision, hold, install, slot: _slot } = claimed;
         let install = match install {
             Some(install) => Ok(install),
             None => self.install(&record).await,
