@@ -175,6 +175,9 @@ pub const LEASE: Duration = Duration::from_secs(390);
 /// Queue-driven deliveries under way at a time for one extension in one process.
 pub const DELIVERIES_PER_EXTENSION_MAX: usize = 64;
 
+/// Calls with a waiting caller under way at a time for one extension in one process; more are refused as busy.
+pub const CALLS_PER_EXTENSION_MAX: usize = 1_024;
+
 // --- Records ---
 
 /// How long invocation records are kept.

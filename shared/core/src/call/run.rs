@@ -20,6 +20,7 @@ use super::job::{Job, Start};
 use super::payload::Payload;
 use super::record::{Ending, Kind, Origin, Record, Status};
 use super::settle::{Effects, Settlement, component, settle};
+use super::slots::Slot;
 use super::{Calls, Reply, install};
 
 /// A call whose record this worker holds the lease of.
@@ -32,6 +33,8 @@ pub struct Claimed {
     pub(super) hold: Option<Uuid>,
     /// What was loaded when the call was accepted.
     pub(super) install: Option<Install>,
+    /// Its place among the extension's calls, for as long as it runs.
+    pub(super) slot: Option<Arc<Slot>>,
 }
 
 /// How far a run came.
@@ -73,7 +76,7 @@ impl Calls {
     }
 
     pub(super) async fn run(&self, claimed: Claimed) -> Result<Ran, Outage> {
-        let Claimed { mut record, revision, hold, install } = claimed;
+        let Claimed { mut record, revision, hold, install, slot: _slot } = claimed;
         let install = match install {
             Some(install) => Ok(install),
             None => self.install(&record).await,
@@ -129,7 +132,7 @@ impl Calls {
     /// Loads what the delivery of a record needs.
     pub(super) async fn install(&self, record: &Record) -> Outcome<Install> {
         let ports = self.ports();
-        let extension = Arc::new(install::extension(ports, &record.extension).await?);
+        let extension = self.extension(&record.extension).await?;
         let found = install::subscription(ports, record.oid, &record.extension).await?;
         // A removed install still gets its `unsubscribe` event and what the platform has to report.
         let after_removal = match &record.kind {

@@ -177,7 +177,7 @@ impl Calls {
         revision: u64,
         install: Option<Install>,
     ) -> Result<Worked, Outage> {
-        match self.run(Claimed { record, revision, hold: None, install }).await? {
+        match self.run(Claimed { record, revision, hold: None, install, slot: None }).await? {
             Ran::Stored(_) | Ran::Overtaken => Ok(Worked::Done),
         }
     }
