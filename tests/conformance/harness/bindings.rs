@@ -73,7 +73,7 @@ impl Bindings {
         };
         let fits = match name {
             Some("any") => !found.is_empty(),
-            Some("time") => found.ends_with('Z') && Timestamp::parse(found).is_some(),
+            Some("time") => found.ends_with('Z') && Timestamp::parse(&found).is_some(),
             Some(name) => {
                 if let Some((other, _)) = self.0.iter().find(|(_, value)| **value == found) {
                     return Err(format!("{at}: ${{{name}}} is the same as ${{{other}}}: {found}"));

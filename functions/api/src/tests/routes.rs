@@ -24,6 +24,7 @@ const ROUTES: &[&str] = &[
     "GET /v1/extension/definition",
     "GET /v1/extension/definition/{name}",
     "GET /v1/extension/diagnose/{name}",
+    "GET /v1/extension/actions/{name}",
     "GET /v1/extension/schema/{name}",
     "GET /v1/hive/{hive}/schema",
     "GET /v1/hive/{hive}/{oid}",
