@@ -10,7 +10,9 @@ import json
 import os
 import pathlib
 import secrets
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -209,6 +211,8 @@ def platform():
     folder = tempfile.TemporaryDirectory(prefix="annex-real-clients-")
     # Functions that are registered later run earlier: the processes end before their folder goes.
     atexit.register(folder.cleanup)
+    # As it comes, the signal would end this process alone.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     return Platform(folder.name)
 
 

@@ -7,7 +7,6 @@ that the command line made itself.
 import json
 import pathlib
 import tempfile
-import unittest
 
 from command_line import CommandLine
 from platform_under_test import EXTENSION, Case, eventually, platform

@@ -3,7 +3,6 @@
 import json
 import pathlib
 import tempfile
-import unittest
 
 from command_line import CommandLine
 from platform_under_test import EXTENSION, Case, eventually
