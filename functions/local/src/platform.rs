@@ -63,7 +63,15 @@ pub struct Platform {
 impl Platform {
     /// Starts everything; answers when it listens.
     pub async fn start(settings: Settings, keyring: RootKeyring) -> anyhow::Result<Self> {
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        Self::start_with(settings, keyring, Arc::new(SystemClock::start())).await
+    }
+
+    /// Starts everything on this clock.
+    pub async fn start_with(
+        settings: Settings,
+        keyring: RootKeyring,
+        clock: Arc<dyn Clock>,
+    ) -> anyhow::Result<Self> {
         let store = Embedded::open(&settings.data, Arc::clone(&clock), &Options::default())?;
         let blobs = Arc::new(FileBlobs::open(&settings.data.join("blobs"), Arc::clone(&clock))?);
         let policy = Policy {

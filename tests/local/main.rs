@@ -1,0 +1,5 @@
+//! The one-process server over loopback, end to end: bad input, faults, load, and its promises.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails where it stands")]
+
+mod passing;
