@@ -53,8 +53,11 @@ impl Answer {
     pub fn read(body: &[u8]) -> Result<Self, String> {
         let text =
             json::check(body).map_err(|fault| format!("answer is not valid JSON: {fault}"))?;
-        let wire: Wire<'_> = serde_json::from_str(text)
-            .map_err(|_| "answer is not an answer of the protocol".to_owned())?;
+        // What reads objects would read an array as well, member by member.
+        let object = text.trim_start().starts_with('{').then_some(text);
+        let wire: Wire<'_> = object
+            .and_then(|text| serde_json::from_str(text).ok())
+            .ok_or("answer is not an answer of the protocol")?;
         Ok(Self {
             error: wire.error.unwrap_or_default(),
             retriable: match wire.retriable.map(RawValue::get) {
@@ -238,6 +241,10 @@ mod tests {
                 "failed bad-answer answer is not an answer of the protocol",
             ),
             (r#"[1]"#, "failed bad-answer answer is not an answer of the protocol"),
+            (
+                r#"["",true,20221218,{}]"#,
+                "failed bad-answer answer is not an answer of the protocol",
+            ),
         ] {
             assert_eq!(short(of(200, body)), expected, "{body}");
         }
