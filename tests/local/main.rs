@@ -3,4 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails where it stands")]
 
 mod answers;
+mod clocks;
+mod deleted;
+mod http;
 mod passing;
+mod records;
+mod repeats;
+mod tenants;
