@@ -4,9 +4,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails where it stands")]
 
+pub mod clauses;
 pub mod client;
 pub mod clock;
 pub mod extension;
 pub mod platform;
 pub mod process;
+pub mod repository;
 pub mod wait;

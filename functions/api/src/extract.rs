@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use annex_core::auth::{self, Caller};
 use annex_core::fault::{Code, Fault};
-use annex_core::limits::API_BODY_BYTES_MAX;
+use annex_core::limits::{API_BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
@@ -66,17 +66,36 @@ impl FromRequest<App> for Form {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &App) -> Result<Self, Failure> {
-        let (parts, body) = request.into_parts();
-        let body = collect(body).await?;
-        let mut fields = Fields::default();
-        if is_json(&parts.headers) {
-            fields.add_json(&body)?;
-        } else {
-            fields.add_form(&body)?;
-        }
-        fields.add_query(parts.uri.query().unwrap_or(""))?;
+        let (mut fields, query) = fields(request, API_BODY_BYTES_MAX).await?;
+        fields.add_query(&query)?;
         Ok(Self(fields))
     }
+}
+
+/// The fields of a small body, for whoever has shown no token yet. The query is not read: what stands there ends up in
+/// logs on its way.
+#[derive(Debug)]
+pub(crate) struct SmallForm(pub(crate) Fields);
+
+impl FromRequest<App> for SmallForm {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &App) -> Result<Self, Failure> {
+        Ok(Self(fields(request, SMALL_BODY_BYTES_MAX).await?.0))
+    }
+}
+
+/// The fields of a body, and the query.
+async fn fields(request: Request, bytes_max: usize) -> Result<(Fields, String), Fault> {
+    let (parts, body) = request.into_parts();
+    let body = collect(body, bytes_max).await?;
+    let mut fields = Fields::default();
+    if is_json(&parts.headers) {
+        fields.add_json(&body)?;
+    } else {
+        fields.add_form(&body)?;
+    }
+    Ok((fields, parts.uri.query().unwrap_or("").to_owned()))
 }
 
 /// A whole body of any kind.
@@ -87,17 +106,17 @@ impl FromRequest<App> for Whole {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &App) -> Result<Self, Failure> {
-        Ok(Self(collect(request.into_body()).await?))
+        Ok(Self(collect(request.into_body(), API_BODY_BYTES_MAX).await?))
     }
 }
 
-async fn collect(body: axum::body::Body) -> Result<Bytes, Fault> {
-    let reading = Limited::new(body, API_BODY_BYTES_MAX).collect();
+async fn collect(body: axum::body::Body, bytes_max: usize) -> Result<Bytes, Fault> {
+    let reading = Limited::new(body, bytes_max).collect();
     match tokio::time::timeout(BODY_TIMEOUT, reading).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Fault::new(
             Code::TooLarge,
-            format!("the request body is larger than {API_BODY_BYTES_MAX} bytes"),
+            format!("the request body is larger than {bytes_max} bytes"),
         )),
         Ok(Err(_)) => Err(bad("the request body ended early")),
         Err(_) => Err(bad("the request body did not arrive in time")),

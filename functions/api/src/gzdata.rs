@@ -3,12 +3,12 @@
 use std::io::Read as _;
 
 use annex_core::fault::{Code, Fault, Outcome};
-use annex_core::limits::REQUEST_BYTES_MAX;
+use annex_core::limits::{GZIP_MEMBERS_MAX, REQUEST_BYTES_MAX};
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
@@ -31,18 +31,26 @@ pub(crate) fn decode(text: &str) -> Outcome<Vec<u8>> {
         .collect();
     let packed = BASE64.decode(standard).map_err(|_| refused("is not base64"))?;
     let mut data = Vec::with_capacity(packed.len().saturating_mul(4).min(REQUEST_BYTES_MAX));
-    let most = REQUEST_BYTES_MAX as u64 + 1;
-    MultiGzDecoder::new(packed.as_slice())
-        .take(most)
-        .read_to_end(&mut data)
-        .map_err(|_| refused("is not gzip, is cut off, or has bytes after its end"))?;
-    if REQUEST_BYTES_MAX < data.len() {
-        return Err(Fault::new(
-            Code::TooLarge,
-            format!("gzdata decodes to more than {REQUEST_BYTES_MAX} bytes"),
-        ));
+    let mut rest = packed.as_slice();
+    for _ in 0..GZIP_MEMBERS_MAX {
+        let left = REQUEST_BYTES_MAX - data.len();
+        let mut member = GzDecoder::new(rest);
+        (&mut member)
+            .take(left as u64 + 1)
+            .read_to_end(&mut data)
+            .map_err(|_| refused("is not gzip, is cut off, or has bytes after its end"))?;
+        if REQUEST_BYTES_MAX < data.len() {
+            return Err(Fault::new(
+                Code::TooLarge,
+                format!("gzdata decodes to more than {REQUEST_BYTES_MAX} bytes"),
+            ));
+        }
+        rest = member.into_inner();
+        if rest.is_empty() {
+            return Ok(data);
+        }
     }
-    Ok(data)
+    Err(refused(&format!("has more than {GZIP_MEMBERS_MAX} members")))
 }
 
 fn refused(what: &str) -> Fault {
@@ -115,6 +123,14 @@ mod tests {
         check(&gzip(&full), Ok(&full));
         check(&gzip(&[full.as_slice(), b" "].concat()), Err(Code::TooLarge));
         let half = gzip(&full[..REQUEST_BYTES_MAX / 2]);
+        check(&[half.as_slice(), &half].concat(), Ok(&full));
         check(&[half.as_slice(), &half, &gzip(b" ")].concat(), Err(Code::TooLarge));
+    }
+
+    #[test]
+    fn the_last_accepted_and_the_first_refused_number_of_members() {
+        let empty = gzip(b"");
+        check(&empty.repeat(GZIP_MEMBERS_MAX), Ok(b""));
+        check(&empty.repeat(GZIP_MEMBERS_MAX + 1), Err(Code::BadRequest));
     }
 }

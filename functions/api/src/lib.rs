@@ -5,6 +5,7 @@
 //! and no answer is a redirect, a 504, or compressed: real clients send again on a 504, turn a redirected POST into a
 //! GET, and cannot read the third.
 
+mod actions;
 mod answer;
 mod calls;
 mod definitions;
@@ -70,6 +71,7 @@ fn routes() -> OpenApiRouter<App> {
         .merge(definitions::routes())
         .merge(subscriptions::routes())
         .merge(calls::routes())
+        .merge(actions::routes())
         .merge(diagnose::routes())
         .merge(hive::routes())
         .merge(platform::routes())

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::extract::SmallForm;
 use crate::{ApiResult, App, Authed, Form, json};
 
 /// Organizations of one page.
@@ -46,7 +47,7 @@ struct Token {
 #[utoipa::path(post, path = "/jwt", tag = "tokens", security(()),
     request_body(content = SignInForm, content_type = "application/x-www-form-urlencoded"),
     responses((status = 200, description = "A token", body = Token)))]
-async fn jwt(State(app): State<App>, Form(mut fields): Form) -> ApiResult {
+async fn jwt(State(app): State<App>, SmallForm(mut fields): SmallForm) -> ApiResult {
     let with = SignIn {
         secret: fields.require("secret")?.to_owned(),
         oid: fields.take("oid")?,

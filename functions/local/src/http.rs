@@ -4,16 +4,20 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use annex_core::fault::{Code, Fault};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use hyper::body::Incoming;
+use axum::response::IntoResponse as _;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt as _;
+
+use crate::deadline::Deadline;
 
 /// Connections open at a time. Further ones wait in the backlog.
 const CONNECTIONS_MAX: usize = 4_096;
@@ -27,6 +31,19 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(120);
 /// Bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
+/// Requests with a larger body, or one of unknown size, are worked on [`LARGE_REQUESTS_AT_ONCE`] at a time, in bytes.
+const LARGE_REQUEST_BYTES: u64 = 256 << 10;
+
+/// What bounds the memory that request bodies can take.
+const LARGE_REQUESTS_AT_ONCE: usize = 32;
+
+/// What connections share.
+#[derive(Clone)]
+struct Server {
+    router: Router,
+    large: Arc<Semaphore>,
+}
+
 /// Serves until `stop` is true; then open requests have `drain` to end.
 pub(crate) async fn serve(
     listener: TcpListener,
@@ -36,6 +53,7 @@ pub(crate) async fn serve(
 ) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let graceful = GracefulShutdown::new();
+    let server = Server { router, large: Arc::new(Semaphore::new(LARGE_REQUESTS_AT_ONCE)) };
     loop {
         let place =
             Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
@@ -44,7 +62,7 @@ pub(crate) async fn serve(
             _ = stop.wait_for(|stop| *stop) => break,
         };
         match accepted {
-            Ok((stream, _)) => connection(stream, &router, &graceful, place),
+            Ok((stream, _)) => connection(stream, &server, &graceful, place),
             Err(error) => {
                 // Out of file descriptors, most often: others end meanwhile.
                 tracing::warn!("a connection could not be accepted: {error}");
@@ -60,17 +78,17 @@ pub(crate) async fn serve(
 
 fn connection(
     stream: TcpStream,
-    router: &Router,
+    server: &Server,
     graceful: &GracefulShutdown,
     place: OwnedSemaphorePermit,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("TCP_NODELAY could not be set: {error}");
     }
-    let router = router.clone();
+    let server = server.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-        let router = router.clone();
-        async move { Ok::<_, Infallible>(answer(router, request).await) }
+        let server = server.clone();
+        async move { Ok::<_, Infallible>(answer(server, request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -86,11 +104,24 @@ fn connection(
     });
 }
 
-async fn answer(router: Router, request: hyper::Request<Incoming>) -> axum::response::Response {
-    let request: Request =
-        request.map(|body| Body::new(crate::deadline::Deadline::new(body, BODY_TIMEOUT)));
-    match router.oneshot(request).await {
+async fn answer(server: Server, request: hyper::Request<Incoming>) -> axum::response::Response {
+    let is_small =
+        request.body().size_hint().upper().is_some_and(|size| size <= LARGE_REQUEST_BYTES);
+    let _place = match is_small {
+        true => None,
+        false => match tokio::time::timeout(BODY_TIMEOUT, server.large.acquire()).await {
+            Ok(place) => place.ok(),
+            Err(_no_place) => return busy(),
+        },
+    };
+    let request: Request = request.map(|body| Body::new(Deadline::new(body, BODY_TIMEOUT)));
+    match server.router.oneshot(request).await {
         Ok(response) => response,
         Err(never) => match never {},
     }
+}
+
+fn busy() -> axum::response::Response {
+    let fault = Fault::new(Code::Busy, "too many large requests at a time; try again later");
+    api::Failure::from(fault).into_response()
 }

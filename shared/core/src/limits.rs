@@ -100,6 +100,12 @@ pub const REQUEST_BYTES_MAX: usize = 10 << 20;
 /// Largest HTTP request body the API reads, in bytes.
 pub const API_BODY_BYTES_MAX: usize = 16 << 20;
 
+/// Largest body of a request that needs no token and reads one, in bytes.
+pub const SMALL_BODY_BYTES_MAX: usize = 64 << 10;
+
+/// Members of a gzip text; each costs time, however little it holds.
+pub const GZIP_MEMBERS_MAX: usize = 1_000;
+
 /// Largest field of an HTTP request, decoded from its form, in bytes.
 pub const FIELD_BYTES_MAX: usize = REQUEST_BYTES_MAX;
 
@@ -168,6 +174,9 @@ pub const LEASE: Duration = Duration::from_secs(390);
 
 /// Queue-driven deliveries under way at a time for one extension in one process.
 pub const DELIVERIES_PER_EXTENSION_MAX: usize = 64;
+
+/// Calls with a waiting caller under way at a time for one extension in one process; more are refused as busy.
+pub const CALLS_PER_EXTENSION_MAX: usize = 1_024;
 
 // --- Records ---
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Code, Fault, Outcome};
+use crate::fault::Outcome;
 use crate::ids::Oid;
 use crate::keys;
 use crate::limits::{COMMIT_WRITES_MAX, ERROR_RETENTION, ERROR_TEXT_BYTES_MAX, NAME_BYTES_MAX};
@@ -82,12 +82,11 @@ pub async fn list(ports: &Ports, oid: Oid) -> Outcome<Vec<OrgError>> {
     }
 }
 
-/// Dismisses every error of a component. What happens again is filed anew.
+/// Dismisses every error of a component, of which there may be none any more. What happens again is filed anew.
 pub async fn dismiss(ports: &Ports, oid: Oid, component: &str) -> Outcome<()> {
     let prefix = format!("{component}#");
     let mut query = Query::prefix(keys::errors(oid), &prefix);
     query.limit = COMMIT_WRITES_MAX;
-    let mut dismissed = false;
     loop {
         let page = ports.store.query(query.clone()).await?;
         let writes: Vec<Write> = page
@@ -101,16 +100,12 @@ pub async fn dismiss(ports: &Ports, oid: Oid, component: &str) -> Outcome<()> {
             })
             .collect();
         if !writes.is_empty() {
-            dismissed = true;
             let done = ports.store.commit(Commit { writes, ..Commit::default() }).await?;
             debug_assert_eq!(done, Committed::Done, "an unconditional delete is never lost");
         }
         match page.next {
             Some(next) => query.from = next,
-            None if dismissed => return Ok(()),
-            None => {
-                return Err(Fault::new(Code::NotFound, "there is no error of this component"));
-            }
+            None => return Ok(()),
         }
     }
 }

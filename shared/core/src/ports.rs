@@ -1,7 +1,7 @@
 //! The traits through which the core reaches the outside.
 //!
 //! A port speaks our words, says an ordinary lost race with a value, and keeps `Err` for a broken outside world.
-//! Each port's promises stand on its trait and are checked for every adapter by a suite in [`crate::testkit`].
+//! Each port's promises stand on its trait and are checked for every adapter by a suite in `testkit`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,9 +5,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use annex_core::ports::{Clock, Commit, Hold, Ids, Key, Outgoing, QueueName, Store, When, Write};
+use annex_core::ports::{
+    Clock, Commit, Handler, Hold, Ids, Key, Message, Outgoing, QueueName, Store, Undone, When,
+    Write,
+};
 use annex_core::time::Timestamp;
-use annex_embedded::{Embedded, Options, SystemClock, SystemIds};
+use annex_embedded::{ConsumerOptions, Embedded, Options, SystemClock, SystemIds};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 /// The start of a call: a record with an expiry, and a held message.
@@ -50,18 +54,69 @@ fn finish(key: &Key, id: Uuid, bytes: usize, expires_at: Timestamp) -> Commit {
     }
 }
 
-/// Processor time of this process so far.
-fn processor_time() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<u64> = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .split_whitespace()
-        .filter_map(|field| field.parse().ok())
+/// Counts what it is handed.
+struct Counter(watch::Sender<usize>);
+
+#[async_trait::async_trait]
+impl Handler for Counter {
+    async fn handle(&self, batch: Vec<Message>) -> Vec<Undone> {
+        self.0.send_modify(|count| *count += batch.len());
+        Vec::new()
+    }
+}
+
+/// Sends messages, and receives them meanwhile.
+async fn messages(
+    store: &Arc<Embedded>,
+    count: usize,
+    in_flight: usize,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let (began, time) = (Instant::now(), processor_time());
+    let (counter, mut counted) = watch::channel(0);
+    let (stop, stopped) = watch::channel(false);
+    let options =
+        ConsumerOptions { batch_size: 1, batches_in_flight: in_flight, ..Default::default() };
+    let handler = Arc::new(Counter(counter));
+    let consume = store.clone().consume(QueueName::Dispatch, handler, options, stopped);
+    let consumer = tokio::spawn(consume);
+    let each = count / in_flight;
+    let senders: Vec<_> = (0..in_flight)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                for _ in 0..each {
+                    let send = Outgoing {
+                        queue: QueueName::Dispatch,
+                        body: "x".repeat(200),
+                        delay: Duration::ZERO,
+                    };
+                    store.commit(Commit { sends: vec![send], ..Commit::default() }).await?;
+                }
+                Ok::<_, annex_core::ports::Outage>(())
+            })
+        })
         .collect();
-    // User and system time follow the state and nine other numbers; a tick is 10 ms.
-    Duration::from_millis(10 * fields.iter().skip(10).take(2).sum::<u64>())
+    for sender in senders {
+        sender.await??;
+    }
+    counted.wait_for(|count| each * in_flight <= *count).await?;
+    let (took, used) = (began.elapsed(), processor_time() - time);
+    let done = (each * in_flight) as f64;
+    println!("{:.0} messages/s, sent and received", done / took.as_secs_f64());
+    println!("{:.1} us of processor time per message", used.as_secs_f64() * 1e6 / done);
+    stop.send_replace(true);
+    consumer.await?;
+    Ok(())
+}
+
+/// Processor time of all threads of this process that live.
+fn processor_time() -> Duration {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Duration::ZERO };
+    let nanoseconds = threads.flatten().filter_map(|thread| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanoseconds.sum())
 }
 
 #[tokio::main]
@@ -108,10 +163,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{:.0} commits/s", done as f64 / took.as_secs_f64());
     println!("{:.1} us of processor time per commit", used.as_secs_f64() * 1e6 / done as f64);
 
+    messages(&store, commits / 2, in_flight).await?;
+
     let began = Instant::now();
-    if std::env::var_os("LINGER").is_some() {
-        std::thread::sleep(Duration::from_secs(3600));
-    }
     store.close();
     println!("closed in {:?}", began.elapsed());
     Ok(())

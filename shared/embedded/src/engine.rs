@@ -93,9 +93,26 @@ impl Engine {
     /// Begins to write. Only the writer does. Fails while the disk takes no writes.
     pub(crate) fn write(&self) -> Result<WriteTransaction, Failure> {
         self.disk.attach().map_err(redb::Error::from)?;
+        match self.begin() {
+            Err(failure) if is_latched(&failure) => {
+                self.reopen();
+                self.begin()
+            }
+            begun => begun,
+        }
+    }
+
+    fn begin(&self) -> Result<WriteTransaction, Failure> {
         let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
         let database = database.as_ref().ok_or(redb::Error::DatabaseClosed)?;
         Ok(database.begin_write().map_err(redb::Error::from)?)
+    }
+
+    /// Opens the database again if it has not been since it was found broken.
+    pub(crate) fn reopen_since(&self, generation: u64) {
+        if *self.generation.borrow() <= generation {
+            self.reopen();
+        }
     }
 
     /// Opens the database again after a failure. Only the writer does, between its transactions.

@@ -1,7 +1,8 @@
 //! How keys and items lie on disk.
 //!
 //! A key is the length of its partition (2 bytes, big-endian), the partition, and the sort key, so that the items of
-//! a partition lie together, ordered by sort key byte by byte. An item is a version byte, its revision, its expiry,
+//! a partition lie together, ordered by sort key byte by byte. An item is a version byte, its revision, its expiry, the
+//! number of its entry in the index of expiries (0 for none),
 //! its counters, and its data to the end; numbers are little-endian.
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ pub(crate) const VERSION: u8 = 1;
 /// Stands for no expiry.
 const NEVER: i64 = i64::MAX;
 
-const HEAD: usize = 1 + 8 + 8 + 2;
+const HEAD: usize = 1 + 8 + 8 + 8 + 2;
 
 /// A key as it lies on disk.
 pub(crate) fn encode_key(key: &Key) -> Vec<u8> {
@@ -48,6 +49,8 @@ pub(crate) fn bounds(query: &Query) -> (Vec<u8>, Vec<u8>) {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stored<'a> {
     pub(crate) revision: u64,
+    /// The number of its entry in the index of expiries.
+    pub(crate) entry: u64,
     expires_at: i64,
     counters: u16,
     rest: &'a [u8],
@@ -62,9 +65,11 @@ impl<'a> Stored<'a> {
         }
         let (revision, bytes) = bytes.split_first_chunk()?;
         let (expires_at, bytes) = bytes.split_first_chunk()?;
+        let (entry, bytes) = bytes.split_first_chunk()?;
         let (counters, rest) = bytes.split_first_chunk()?;
         Some(Self {
             revision: u64::from_le_bytes(*revision),
+            entry: u64::from_le_bytes(*entry),
             expires_at: i64::from_le_bytes(*expires_at),
             counters: u16::from_le_bytes(*counters),
             rest,
@@ -105,6 +110,7 @@ impl<'a> Stored<'a> {
 pub(crate) fn encode(
     revision: u64,
     expires_at: Option<Timestamp>,
+    entry: u64,
     counters: &BTreeMap<String, i128>,
     data: &[u8],
 ) -> Vec<u8> {
@@ -113,6 +119,7 @@ pub(crate) fn encode(
     out.push(VERSION);
     out.extend_from_slice(&revision.to_le_bytes());
     out.extend_from_slice(&expires_at.map_or(NEVER, Timestamp::millis).to_le_bytes());
+    out.extend_from_slice(&entry.to_le_bytes());
     let short = |len: usize| u16::try_from(len).unwrap_or(u16::MAX).to_le_bytes();
     out.extend_from_slice(&short(counters.len()));
     for (name, value) in counters {
@@ -132,21 +139,22 @@ mod tests {
     fn an_item_is_read_as_it_was_written() {
         let counters = BTreeMap::from([("a".to_owned(), -1), ("b#é".to_owned(), i128::MAX)]);
         for expires_at in [None, Some(Timestamp::from_millis(5))] {
-            let bytes = encode(7, expires_at, &counters, b"data");
+            let bytes = encode(7, expires_at, 9, &counters, b"data");
             let expected = Item {
                 data: b"data".to_vec(),
                 counters: counters.clone(),
                 revision: 7,
                 expires_at,
             };
-            assert_eq!(Stored::read(&bytes).unwrap().item(), Some(expected));
+            let stored = Stored::read(&bytes).unwrap();
+            assert_eq!((stored.item(), stored.entry), (Some(expected), 9));
         }
     }
 
     #[test]
     fn broken_items_are_none_and_never_a_panic() {
         let counters = BTreeMap::from([("name".to_owned(), 1)]);
-        let bytes = encode(1, None, &counters, b"");
+        let bytes = encode(1, None, 0, &counters, b"");
         for len in 0..bytes.len() {
             assert_eq!(Stored::read(&bytes[..len]).and_then(|stored| stored.item()), None);
         }
@@ -155,7 +163,7 @@ mod tests {
 
     #[test]
     fn an_item_lives_until_its_time() {
-        let bytes = encode(1, Some(Timestamp::from_millis(5)), &BTreeMap::new(), b"");
+        let bytes = encode(1, Some(Timestamp::from_millis(5)), 0, &BTreeMap::new(), b"");
         let stored = Stored::read(&bytes).unwrap();
         assert!(stored.is_live(Timestamp::from_millis(4)));
         assert!(!stored.is_live(Timestamp::from_millis(5)));

@@ -65,8 +65,8 @@ pub(crate) struct Jobs {
 struct State {
     jobs: VecDeque<Job>,
     leftovers: Vec<Leftover>,
-    /// A read found the database unusable.
-    broken: bool,
+    /// A read found this life of the database unusable.
+    broken: Option<u64>,
     stopping: bool,
     /// Nobody takes jobs any more.
     stopped: bool,
@@ -77,14 +77,14 @@ struct State {
 pub(crate) struct Work {
     pub(crate) jobs: Vec<Job>,
     pub(crate) leftovers: Vec<Leftover>,
-    pub(crate) broken: bool,
+    pub(crate) broken: Option<u64>,
     pub(crate) stopping: bool,
 }
 
 impl Work {
     /// Whether there is nothing to do.
     pub(crate) fn is_empty(&self) -> bool {
-        self.jobs.is_empty() && self.leftovers.is_empty() && !self.broken && !self.stopping
+        self.jobs.is_empty() && self.leftovers.is_empty() && self.broken.is_none() && !self.stopping
     }
 }
 
@@ -128,9 +128,11 @@ impl Jobs {
         self.state().leftovers.splice(0..0, leftovers);
     }
 
-    /// Says that the database must be opened again.
-    pub(crate) fn report_broken(&self) {
-        self.state().broken = true;
+    /// Says that the database must be opened again, unless it has been since this life of it.
+    pub(crate) fn report_broken(&self, generation: u64) {
+        let mut state = self.state();
+        state.broken = state.broken.max(Some(generation));
+        drop(state);
         self.ready.notify_one();
     }
 
@@ -157,7 +159,7 @@ impl Jobs {
             let waited = began.elapsed();
             let late = LEFTOVERS_WAIT <= waited || LEFTOVERS_MAX <= state.leftovers.len();
             let is_ready = !state.jobs.is_empty()
-                || state.broken
+                || state.broken.is_some()
                 || state.stopping
                 || (late && !state.leftovers.is_empty());
             let limit = if state.leftovers.is_empty() { idle } else { LEFTOVERS_WAIT };

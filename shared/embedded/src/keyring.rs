@@ -49,15 +49,14 @@ pub struct RootKeyring {
 }
 
 impl RootKeyring {
-    /// The ring of a root key, given as 64 hexadecimal characters; white space around them is fine. The text signs the
-    /// operator in.
+    /// The ring of a root key, given as 64 hexadecimal characters; white space around them is fine.
     pub fn from_hex(text: &str) -> Result<Self, RootKeyError> {
         let mut root = Zeroizing::new([0; ROOT_CHARS / 2]);
         hex::decode_to_slice(text.trim(), &mut root[..]).map_err(|_| RootKeyError::Malformed)?;
-        Ok(Self::new(&root).with_operator_secret(text.trim()))
+        Ok(Self::new(&root))
     }
 
-    /// The ring of a root key. The operator signs in with the root key's text.
+    /// The ring of a root key. The operator signs in with the root key's text, in either case of its letters.
     pub fn new(root: &[u8; 32]) -> Self {
         let key = |name: &str| derive(root, CURRENT, name);
         let operator = Zeroizing::new(hex::encode(root));
@@ -109,9 +108,15 @@ fn derive(root: &[u8; 32], id: u32, name: &str) -> SymmetricKey {
     out
 }
 
+/// The hash of an operator's secret. A text that could be a root key is the same in either case.
 fn hash(secret: &str) -> [u8; 32] {
+    let is_hex = secret.len() == ROOT_CHARS && secret.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut text = Zeroizing::new(secret.to_owned());
+    if is_hex {
+        text.make_ascii_lowercase();
+    }
     let mut out = [0; 32];
-    out.copy_from_slice(digest(&SHA256, secret.as_bytes()).as_ref());
+    out.copy_from_slice(digest(&SHA256, text.as_bytes()).as_ref());
     out
 }
 
@@ -241,7 +246,9 @@ mod tests {
     fn the_operator_is_known_by_one_secret() {
         assert_eq!(ring().operator_secret().as_str(), ROOT);
         assert!(ring().is_operator(ROOT));
-        assert!(RootKeyring::from_hex(&ROOT.to_uppercase()).unwrap().is_operator(ROOT));
+        let upper = ROOT.to_uppercase();
+        assert!(RootKeyring::from_hex(&upper).unwrap().is_operator(ROOT));
+        assert!(ring().is_operator(&upper));
         for other in ["", &ROOT[1..], &format!("{ROOT}x")] {
             assert!(!ring().is_operator(other));
         }

@@ -56,13 +56,14 @@ impl Shared {
         read: impl Fn(&ReadTransaction) -> Result<T, Failure>,
     ) -> Result<T, Outage> {
         let mut generation = self.engine.generation();
+        let found = *generation.borrow_and_update();
         let attempt = || read(&self.engine.read()?);
         let failure = match attempt() {
             Ok(found) => return Ok(found),
             Err(failure) if engine::is_latched(&failure) => failure,
             Err(failure) => return Err(engine::outage(what, failure)),
         };
-        self.jobs.report_broken();
+        self.jobs.report_broken(found);
         match tokio::time::timeout(RECOVERY_WAIT, generation.changed()).await {
             Ok(Ok(())) => attempt().map_err(|failure| engine::outage(what, failure)),
             Ok(Err(_)) | Err(_) => Err(engine::outage(what, failure)),

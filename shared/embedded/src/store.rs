@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use annex_core::ports::{
     self, Clock, Commit, Committed, Item, Key, Outage, Page, Query, QueueName, Store,
@@ -22,6 +23,12 @@ use crate::writer::{EndGuard, Writer};
 
 /// A query of more items than this leaves the thread of the caller.
 const INLINE_QUERY_ITEMS: usize = 100;
+
+/// How long to wait for another process to let go of the file.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
+
+/// How often to try meanwhile.
+const LOCK_RETRY: Duration = Duration::from_millis(20);
 
 /// How a store is opened.
 #[derive(Debug, Clone)]
@@ -88,15 +95,10 @@ impl Embedded {
             .map_err(|source| OpenError::File { path: dir.to_owned(), source })?;
         let path = dir.join("annex.redb");
         let failed = |source| OpenError::File { path: path.clone(), source };
-        let open =
-            || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let lock = open().map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(path)),
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
-        }
-        let medium = FileBackend::new(open().map_err(failed)?).map_err(redb::Error::from)?;
+        let lock = open_file(&path).map_err(failed)?;
+        lock_file(&lock, &path)?;
+        let medium =
+            FileBackend::new(open_file(&path).map_err(failed)?).map_err(redb::Error::from)?;
         Self::open_on(Box::new(medium), Some(lock), clock, options)
     }
 
@@ -144,6 +146,35 @@ impl Embedded {
             match self.shared.chore(Chore::Sweep).await? {
                 0 => return Ok(total),
                 swept => total += swept,
+            }
+        }
+    }
+}
+
+fn open_file(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // It holds the data of every tenant.
+        options.mode(0o600);
+    }
+    options.open(path)
+}
+
+fn lock_file(file: &File, path: &Path) -> Result<(), OpenError> {
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            // A process that was just killed lets go of it when the system has cleaned up after it.
+            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_WAIT => {
+                std::thread::sleep(LOCK_RETRY);
+            }
+            Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(path.to_owned())),
+            Err(TryLockError::Error(source)) => {
+                return Err(OpenError::File { path: path.to_owned(), source });
             }
         }
     }

@@ -9,8 +9,9 @@ use crate::item::VERSION;
 /// Items by their keys on disk.
 pub(crate) const ITEMS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("items");
 
-/// Which items expire: the end of their hour of expiry (8 bytes, big-endian) and their key on disk.
-pub(crate) const EXPIRY: TableDefinition<'_, &[u8], ()> = TableDefinition::new("expiry");
+/// The keys on disk of the items that expire, by the end of the hour in which they do (high half) and a number. The
+/// number grows, so that items that are written at about the same time have their entries side by side.
+pub(crate) const EXPIRY: TableDefinition<'_, u128, &[u8]> = TableDefinition::new("expiry");
 
 /// Messages held for their sender, by the bits of their id.
 pub(crate) const HOLDS: TableDefinition<'_, u128, &[u8]> = TableDefinition::new("holds");
@@ -55,8 +56,18 @@ pub(crate) fn expiry_hour(expires_at: Timestamp) -> u64 {
 }
 
 /// A key of [`EXPIRY`].
-pub(crate) fn expiry_key(hour: u64, key: &[u8]) -> Vec<u8> {
-    [&hour.to_be_bytes(), key].concat()
+pub(crate) fn expiry_key(hour: u64, entry: u64) -> u128 {
+    (u128::from(hour) << 64) | u128::from(entry)
+}
+
+/// The hour of a key of [`EXPIRY`].
+pub(crate) fn expiry_hour_of(key: u128) -> u64 {
+    u64::try_from(key >> 64).expect("the upper half of 128 bits has 64")
+}
+
+/// The number of a key of [`EXPIRY`].
+pub(crate) fn expiry_entry_of(key: u128) -> u64 {
+    u64::try_from(key & u128::from(u64::MAX)).expect("masked to 64 bits")
 }
 
 /// Where a message lies: when it becomes due (steady milliseconds, high half), and its number among all messages.

@@ -14,7 +14,7 @@ use crate::tables::{self, EXPIRY, HOLDS, ITEMS, MessageKey, encode_hold, encode_
 pub(crate) struct Tables<'t> {
     transaction: &'t WriteTransaction,
     pub(crate) items: Table<'t, &'static [u8], &'static [u8]>,
-    pub(crate) expiry: Table<'t, &'static [u8], ()>,
+    pub(crate) expiry: Table<'t, u128, &'static [u8]>,
     pub(crate) holds: Table<'t, u128, &'static [u8]>,
     messages: [Option<Messages<'t>>; QueueName::ALL.len()],
 }
@@ -37,7 +37,8 @@ pub(crate) struct Effects {
 struct Found {
     revision: u64,
     live: bool,
-    hour: Option<u64>,
+    /// Its entry in the index of expiries.
+    index: Option<u128>,
 }
 
 /// What a write does once all conditions of its commit hold.
@@ -45,8 +46,8 @@ struct Planned {
     key: Vec<u8>,
     /// The new item; `None` removes it.
     value: Option<Vec<u8>>,
-    hour_before: Option<u64>,
-    hour_after: Option<u64>,
+    index_before: Option<u128>,
+    index_after: Option<u128>,
 }
 
 impl<'t> Tables<'t> {
@@ -78,7 +79,7 @@ impl<'t> Tables<'t> {
     }
 }
 
-/// The times of a transaction, and the next message number.
+/// The times of a transaction, and the last number that was given to a message or an entry of an index.
 pub(crate) struct Moment<'a> {
     pub(crate) now: Timestamp,
     pub(crate) steady: Timestamp,
@@ -87,8 +88,12 @@ pub(crate) struct Moment<'a> {
 
 impl Moment<'_> {
     pub(crate) fn next_key(&mut self, due: Timestamp) -> MessageKey {
+        MessageKey::new(due, self.next_number())
+    }
+
+    fn next_number(&mut self) -> u64 {
         *self.number += 1;
-        MessageKey::new(due, *self.number)
+        *self.number
     }
 }
 
@@ -102,7 +107,7 @@ pub(crate) fn apply(
 ) -> Result<Result<Committed, Outage>, Failure> {
     let mut planned = Vec::with_capacity(commit.writes.len());
     for (index, write) in commit.writes.iter().enumerate() {
-        match plan(tables, write, moment.now)? {
+        match plan(tables, write, moment)? {
             Ok(Ok(plan)) => planned.push(plan),
             Ok(Err(found)) => return Ok(Ok(Committed::Lost { index, found })),
             Err(outage) => return Ok(Err(outage)),
@@ -118,7 +123,7 @@ pub(crate) fn apply(
 /// What a write will do; the inner error is what stands there where its condition does not hold.
 type Plan = Result<Result<Planned, Option<Item>>, Outage>;
 
-fn plan(tables: &Tables<'_>, write: &Write, now: Timestamp) -> Result<Plan, Failure> {
+fn plan(tables: &Tables<'_>, write: &Write, moment: &mut Moment<'_>) -> Result<Plan, Failure> {
     let key = item::encode_key(write.key());
     let guard = tables.items.get(key.as_slice()).map_err(redb::Error::from)?;
     let stored = match &guard {
@@ -128,12 +133,15 @@ fn plan(tables: &Tables<'_>, write: &Write, now: Timestamp) -> Result<Plan, Fail
             None => return Ok(Err(broken_item())),
         },
     };
-    let live = stored.filter(|stored| stored.is_live(now));
+    let live = stored.filter(|stored| stored.is_live(moment.now));
     let live_item = || live.map(|stored| stored.item().ok_or_else(broken_item)).transpose();
     let found = Found {
         revision: live.map_or(0, |stored| stored.revision),
         live: live.is_some(),
-        hour: stored.and_then(|stored| stored.expires_at()).map(tables::expiry_hour),
+        index: stored.and_then(|stored| {
+            let hour = tables::expiry_hour(stored.expires_at()?);
+            Some(tables::expiry_key(hour, stored.entry))
+        }),
     };
     if let Write::Put { when, .. } | Write::Delete { when, .. } = write
         && !found.satisfies(*when)
@@ -141,12 +149,14 @@ fn plan(tables: &Tables<'_>, write: &Write, now: Timestamp) -> Result<Plan, Fail
         return Ok(live_item().map(Err));
     }
     let revision = found.revision + 1;
-    let (value, expires_at) = match write {
-        Write::Delete { .. } => (None, None),
-        Write::Put { data, expires_at, .. } => {
-            (Some(item::encode(revision, *expires_at, &Default::default(), data)), *expires_at)
-        }
-        Write::Tally { key, data, add, expires_at } => {
+    let (index, entry) = found.index_until(write.expires_at(), moment);
+    let encode = |counters: &_, data: &[u8]| {
+        item::encode(revision, write.expires_at(), entry, counters, data)
+    };
+    let value = match write {
+        Write::Delete { .. } => None,
+        Write::Put { data, .. } => Some(encode(&Default::default(), data)),
+        Write::Tally { key, data, add, .. } => {
             let item = match live_item() {
                 Ok(old) => tally(old, data, add),
                 Err(outage) => return Ok(Err(outage)),
@@ -157,12 +167,11 @@ fn plan(tables: &Tables<'_>, write: &Write, now: Timestamp) -> Result<Plan, Fail
                     "a tally makes an item of {size} bytes, at most {ITEM_BYTES_MAX} are possible"
                 ))));
             }
-            (Some(item::encode(revision, *expires_at, &item.counters, &item.data)), *expires_at)
+            Some(encode(&item.counters, &item.data))
         }
     };
-    let hour_after = expires_at.map(tables::expiry_hour);
     drop(guard);
-    Ok(Ok(Ok(Planned { key, value, hour_before: found.hour, hour_after })))
+    Ok(Ok(Ok(Planned { key, value, index_before: found.index, index_after: index })))
 }
 
 fn tally(old: Option<Item>, data: &[u8], add: &[(String, i128)]) -> Item {
@@ -192,25 +201,41 @@ impl Found {
             When::Revision(revision) => self.live && self.revision == revision,
         }
     }
+
+    /// The entry of the index once the item expires at `expires_at`: the one it has, as long as that is in the same
+    /// hour. The second is its number.
+    fn index_until(
+        &self,
+        expires_at: Option<Timestamp>,
+        moment: &mut Moment<'_>,
+    ) -> (Option<u128>, u64) {
+        let Some(expires_at) = expires_at else { return (None, 0) };
+        let hour = tables::expiry_hour(expires_at);
+        if let Some(index) = self.index
+            && tables::expiry_hour_of(index) == hour
+        {
+            return (Some(index), tables::expiry_entry_of(index));
+        }
+        let entry = moment.next_number();
+        (Some(tables::expiry_key(hour, entry)), entry)
+    }
 }
 
 fn carry_out(tables: &mut Tables<'_>, plan: Planned) -> Result<(), Failure> {
-    let Planned { key, value, hour_before, hour_after } = plan;
+    let Planned { key, value, index_before, index_after } = plan;
     match &value {
         Some(value) => tables.items.insert(key.as_slice(), value.as_slice()).map(drop),
         None => tables.items.remove(key.as_slice()).map(drop),
     }
     .map_err(redb::Error::from)?;
-    if hour_before == hour_after {
+    if index_before == index_after {
         return Ok(());
     }
-    if let Some(hour) = hour_before {
-        let index = tables::expiry_key(hour, &key);
-        tables.expiry.remove(index.as_slice()).map_err(redb::Error::from)?;
+    if let Some(index) = index_before {
+        tables.expiry.remove(index).map_err(redb::Error::from)?;
     }
-    if let Some(hour) = hour_after {
-        let index = tables::expiry_key(hour, &key);
-        tables.expiry.insert(index.as_slice(), ()).map_err(redb::Error::from)?;
+    if let Some(index) = index_after {
+        tables.expiry.insert(index, key.as_slice()).map_err(redb::Error::from)?;
     }
     Ok(())
 }
@@ -300,24 +325,21 @@ pub(crate) fn sweep(
     limit: usize,
 ) -> Result<usize, Failure> {
     // An hour is over when the next one has begun.
-    let end = tables::expiry_key(tables::expiry_hour(now), &[]);
-    let mut due: Vec<Vec<u8>> = Vec::new();
-    for entry in tables.expiry.range::<&[u8]>(..end.as_slice()).map_err(redb::Error::from)? {
-        if due.len() == limit {
-            break;
-        }
-        due.push(entry.map_err(redb::Error::from)?.0.value().to_vec());
+    let end = tables::expiry_key(tables::expiry_hour(now), 0);
+    let mut due: Vec<(u128, Vec<u8>)> = Vec::new();
+    for entry in tables.expiry.range(..end).map_err(redb::Error::from)?.take(limit) {
+        let (index, key) = entry.map_err(redb::Error::from)?;
+        due.push((index.value(), key.value().to_vec()));
     }
-    for index in &due {
-        tables.expiry.remove(index.as_slice()).map_err(redb::Error::from)?;
-        let key = &index[8..];
+    for (index, key) in &due {
+        tables.expiry.remove(index).map_err(redb::Error::from)?;
         let is_expired = {
-            let guard = tables.items.get(key).map_err(redb::Error::from)?;
+            let guard = tables.items.get(key.as_slice()).map_err(redb::Error::from)?;
             let stored = guard.as_ref().and_then(|guard| Stored::read(guard.value()));
             stored.is_some_and(|stored| !stored.is_live(now))
         };
         if is_expired {
-            tables.items.remove(key).map_err(redb::Error::from)?;
+            tables.items.remove(key.as_slice()).map_err(redb::Error::from)?;
         }
     }
     Ok(due.len())

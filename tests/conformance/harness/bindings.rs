@@ -39,6 +39,8 @@ impl Bindings {
                 self.check_text(expected, found, at)
             }
             (Value::Object(expected), Value::Object(found)) => {
+                let filled = expected.iter().map(|(name, value)| (self.fill(name), value.clone()));
+                let expected: serde_json::Map<String, Value> = filled.collect();
                 if let Some(name) = found.keys().find(|name| !expected.contains_key(*name)) {
                     return Err(format!("{at}.{name} is not expected: {}", short(&found[name])));
                 }
@@ -61,18 +63,25 @@ impl Bindings {
             return Err(format!("{at} is {}, no text", short(found)));
         };
         let filled = self.fill(expected);
-        let name = filled.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+        // A name at the end of a text stands for the rest of what is found.
+        let (start, name) = match filled.strip_suffix('}').and_then(|rest| rest.split_once("${")) {
+            Some((start, name)) => (start, Some(name)),
+            None => ("", None),
+        };
+        let Some(found) = found.strip_prefix(start).map(str::to_owned) else {
+            return Err(format!("{at} is {found:?}, not {filled:?}"));
+        };
         let fits = match name {
             Some("any") => !found.is_empty(),
-            Some("time") => found.ends_with('Z') && Timestamp::parse(found).is_some(),
+            Some("time") => found.ends_with('Z') && Timestamp::parse(&found).is_some(),
             Some(name) => {
-                if let Some((other, _)) = self.0.iter().find(|(_, value)| *value == found) {
+                if let Some((other, _)) = self.0.iter().find(|(_, value)| **value == found) {
                     return Err(format!("{at}: ${{{name}}} is the same as ${{{other}}}: {found}"));
                 }
                 self.0.insert(name.to_owned(), found.clone());
                 !found.is_empty()
             }
-            None => *found == filled,
+            None => found == filled,
         };
         if fits { Ok(()) } else { Err(format!("{at} is {found:?}, not {filled:?}")) }
     }

@@ -139,7 +139,7 @@ pub(crate) struct Places {
     /// All of them.
     pub(crate) count: usize,
     /// Those that are looked at, by their place, counted from 0.
-    pub(crate) at: BTreeMap<usize, Value>,
+    pub(crate) at: BTreeMap<String, Value>,
 }
 
 impl Default for Deliveries {

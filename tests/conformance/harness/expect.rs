@@ -69,7 +69,8 @@ impl World {
             }
             Deliveries::Some(some) if some.count == found.len() => {
                 some.at.iter().try_for_each(|(number, expected)| {
-                    let found = found.get(*number).ok_or("there are not so many")?;
+                    let number: usize = number.parse().map_err(|_| "a place is a number")?;
+                    let found = found.get(number).ok_or("there are not so many")?;
                     let check = self.check_delivery(expected, found);
                     check.map_err(|error| format!("delivery {number}: {error}"))
                 })
@@ -254,6 +255,7 @@ impl World {
 }
 
 fn brief(delivery: &Delivery) -> String {
-    let text = format!("{}: {}", delivery.to, delivery.json);
-    text[..text.floor_char_boundary(500)].to_owned()
+    let token = token(&delivery.message).unwrap_or("no token");
+    let text = format!("{}: {}", delivery.to, delivery.json.replace(token, "…"));
+    text[..text.floor_char_boundary(400)].to_owned()
 }

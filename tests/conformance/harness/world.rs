@@ -91,6 +91,7 @@ impl Process {
         let router = api::router(api::App {
             ports: ports.clone(),
             calls: calls.clone(),
+            telemetry: telemetry.clone(),
             settings: Arc::new(api::Settings { public_url: "http://127.0.0.1:8080".to_owned() }),
         });
         Self { tap, ports, calls, telemetry, router }

@@ -122,7 +122,8 @@ async fn a_failure_that_repeats_is_one_error_until_it_is_dismissed() {
     let left = platform.get(&owner, &path).await.ok();
     assert_eq!(left["errors"].as_array().unwrap().len(), 1);
     assert_eq!(left["errors"][0]["component"], "a/b c#x");
-    assert_eq!(platform.call(&owner, "DELETE", &component, &[]).await.code(), "not-found");
+    // Two people may dismiss the same one.
+    platform.call(&owner, "DELETE", &component, &[]).await.ok();
     platform.clock.advance(annex_core::limits::ERROR_RETENTION);
     let fresh = platform.sign_in("operator-secret", &oid.to_string()).await;
     assert_eq!(platform.get(&fresh, &path).await.ok(), json!({"errors": []}));

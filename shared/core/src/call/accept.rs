@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::auth::CallerKind;
 use crate::fault::{Code, Fault, Outcome};
+use crate::ids::ExtensionName;
 use crate::json;
 use crate::keys;
 use crate::limits;
@@ -19,6 +20,7 @@ use super::payload::Payload;
 use super::record::{Kind, Origin, Record, Status, id_of};
 use super::run::{Claimed, not_subscribed, send};
 use super::settle::component;
+use super::slots::Slot;
 use super::start::{no_user, prepare};
 use super::{CallRequest, Calls, Reply};
 
@@ -75,7 +77,7 @@ impl Calls {
     /// may be called at all, then the schema, and only then the rest (LC-002).
     async fn admit_request(&self, request: &CallRequest, data: &[u8]) -> Outcome<Admitted> {
         let ports = self.ports();
-        let extension = Arc::new(install::extension(ports, &request.extension).await?);
+        let extension = self.extension(&request.extension).await?;
         let subscription = install::subscription(ports, request.oid, &request.extension)
             .await?
             .filter(|subscription| subscription.removed_at.is_none())
@@ -156,8 +158,12 @@ impl Calls {
         let ports = self.ports();
         let now = ports.clock.now();
         let until = now.plus(limits::RECORD_RETENTION);
-        let data = Payload::plain(ports, &admitted.data, until).await?;
+        let data = Payload::plain(ports, admitted.data, until).await?;
         let waits = !request.wait.is_zero();
+        let slot = match waits {
+            true => Some(self.slot_for(&request.extension)?),
+            false => None,
+        };
         let record = Record {
             id,
             oid: request.oid,
@@ -210,6 +216,7 @@ impl Calls {
                     revision: 1,
                     hold,
                     install: Some(admitted.install),
+                    slot,
                 };
                 match self
                     .inner
@@ -223,6 +230,18 @@ impl Calls {
                 }
             }
         }
+    }
+
+    /// A place for a call whose caller waits; the others are taken by calls that the extension has not answered.
+    fn slot_for(&self, extension: &ExtensionName) -> Outcome<Arc<Slot>> {
+        self.inner.calls.take(extension, limits::CALLS_PER_EXTENSION_MAX).map(Arc::new).ok_or_else(
+            || {
+                Fault::new(
+                    Code::Busy,
+                    format!("too many calls of extension {extension} at a time; try again later"),
+                )
+            },
+        )
     }
 
     /// The record that stands under a claim.

@@ -37,13 +37,13 @@ impl Calls {
         &self,
         extension: &ExtensionName,
     ) -> Outcome<Arc<ExtensionSchema>> {
-        let extension = Arc::new(install::extension(self.ports(), extension).await?);
+        let extension = self.extension(extension).await?;
         self.fetch_schema(&extension).await
     }
 
     /// The events an extension wants: those of its definition, or else those its schema advertises (LC-108).
     pub async fn advertised_events(&self, extension: &ExtensionName) -> Outcome<Vec<String>> {
-        let extension = Arc::new(install::extension(self.ports(), extension).await?);
+        let extension = self.extension(extension).await?;
         match &extension.definition.events {
             Some(events) => Ok(events.clone()),
             None => Ok(self.fetch_schema(&extension).await?.required_events.clone()),
@@ -57,7 +57,7 @@ impl Calls {
         let (calls, asked) = (self.clone(), Arc::clone(extension));
         let fetch = move || async move { calls.ask_schema(&asked).await }.boxed();
         let now = self.ports().clock.steady();
-        self.inner.schemas.get(&extension.definition.name, extension.revision, now, fetch).await
+        self.inner.schemas.get(extension, now, fetch).await
     }
 
     async fn ask_schema(&self, extension: &Arc<Extension>) -> Outcome<Arc<ExtensionSchema>> {
@@ -98,7 +98,7 @@ impl Calls {
         ident: &str,
     ) -> Outcome<()> {
         let ports = self.ports();
-        let definition = Arc::new(install::extension(ports, extension).await?);
+        let definition = self.extension(extension).await?;
         let subscription = install::subscription(ports, oid, extension)
             .await?
             .filter(|subscription| subscription.removed_at.is_none())

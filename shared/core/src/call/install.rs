@@ -1,6 +1,7 @@
 //! What a delivery needs to know of an install: the definition, the subscription, the configuration, the secrets.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
@@ -11,38 +12,47 @@ use crate::ids::{ExtensionName, Oid};
 use crate::json::Object;
 use crate::keys;
 use crate::model::{Definition, HiveData, HiveRecord, Subscription};
-use crate::ports::{Outage, Ports};
+use crate::ports::{Item, Outage, Ports};
 use crate::schema::{self, ObjectSchema};
 use crate::seal;
 
+use super::Calls;
+
 /// An extension that can be called: its definition, and what signs its messages.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Extension {
     pub(super) definition: Definition,
-    pub(super) revision: u64,
+    /// The definition as it is stored. Tells one version from another, also when a name was deleted and made anew.
+    pub(super) stored: Vec<u8>,
     pub(super) signer: Signer,
 }
 
-/// Loads an extension's definition; [`Code::NotFound`] where there is none.
-pub(super) async fn extension(ports: &Ports, name: &ExtensionName) -> Outcome<Extension> {
-    let item = ports.store.get(&keys::definition(name)).await?;
-    let item =
-        item.ok_or_else(|| Fault::new(Code::NotFound, format!("unknown extension: {name}")))?;
-    Ok(read_extension(ports, name, &item.data, item.revision)?)
+impl Calls {
+    /// An extension's definition; [`Code::NotFound`] where there is none. What is made of a definition (its signing
+    /// key) is made once for each of its versions, and looked up by each call.
+    pub(super) async fn extension(&self, name: &ExtensionName) -> Outcome<Arc<Extension>> {
+        let ports = self.ports();
+        let item = ports.store.get(&keys::definition(name)).await?;
+        let item =
+            item.ok_or_else(|| Fault::new(Code::NotFound, format!("unknown extension: {name}")))?;
+        if let Some(known) = self.inner.extensions.get(name).await
+            && known.stored == item.data
+        {
+            return Ok(known);
+        }
+        let extension = Arc::new(read_extension(ports, name, item)?);
+        self.inner.extensions.insert(name.clone(), Arc::clone(&extension)).await;
+        Ok(extension)
+    }
 }
 
-fn read_extension(
-    ports: &Ports,
-    name: &ExtensionName,
-    data: &[u8],
-    revision: u64,
-) -> Result<Extension, Outage> {
-    let definition: Definition = serde_json::from_slice(data)
+fn read_extension(ports: &Ports, name: &ExtensionName, item: Item) -> Result<Extension, Outage> {
+    let definition: Definition = serde_json::from_slice(&item.data)
         .map_err(|error| Outage::caused("a definition cannot be read", error))?;
     let secret =
         seal::open_text(&*ports.keyring, &["extension", name.as_str()], &definition.secret)?;
     let signer = Signer::new(&secret);
-    Ok(Extension { definition, revision, signer })
+    Ok(Extension { definition, stored: item.data, signer })
 }
 
 /// The subscription of an organization, whether or not it was removed.

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use moka::future::Cache;
 
 use crate::auth::Caller;
 use crate::ids::{ExtensionName, Oid};
@@ -116,8 +117,12 @@ struct Inner {
     launcher: Arc<dyn Launcher>,
     settings: CallSettings,
     profile: &'static Profile,
+    extensions: Cache<ExtensionName, Arc<install::Extension>>,
     schemas: schemas::Schemas,
+    /// Deliveries of queued work.
     slots: slots::Slots,
+    /// Deliveries whose caller waits.
+    calls: slots::Slots,
 }
 
 impl Calls {
@@ -129,8 +134,10 @@ impl Calls {
                 launcher,
                 settings,
                 profile: &LIMACHARLIE,
+                extensions: Cache::new(limits::SCHEMAS_CACHED_MAX),
                 schemas: schemas::Schemas::default(),
                 slots: slots::Slots::default(),
+                calls: slots::Slots::default(),
             }),
         }
     }

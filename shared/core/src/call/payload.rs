@@ -27,12 +27,16 @@ pub(super) enum Payload {
 
 impl Payload {
     /// A JSON text that may be shown to its tenant.
-    pub(super) async fn plain(ports: &Ports, json: &str, until: Timestamp) -> Result<Self, Outage> {
+    pub(super) async fn plain(
+        ports: &Ports,
+        json: String,
+        until: Timestamp,
+    ) -> Result<Self, Outage> {
         if json.len() <= limits::INLINE_BYTES_MAX {
-            return Ok(Self::Json(raw(json)));
+            return Ok(Self::Json(raw(&json)));
         }
         let key = format!("payload-{}", ports.ids.uuid());
-        ports.blobs.put(&key, Bytes::copy_from_slice(json.as_bytes()), until).await?;
+        ports.blobs.put(&key, Bytes::from(json), until).await?;
         Ok(Self::Blob(key))
     }
 

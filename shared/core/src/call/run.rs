@@ -19,7 +19,8 @@ use super::deliver::OnError;
 use super::job::{Job, Start};
 use super::payload::Payload;
 use super::record::{Ending, Kind, Origin, Record, Status};
-use super::settle::{Settlement, component, settle};
+use super::settle::{Effects, Settlement, component, settle};
+use super::slots::Slot;
 use super::{Calls, Reply, install};
 
 /// A call whose record this worker holds the lease of.
@@ -32,6 +33,8 @@ pub struct Claimed {
     pub(super) hold: Option<Uuid>,
     /// What was loaded when the call was accepted.
     pub(super) install: Option<Install>,
+    /// Its place among the extension's calls, for as long as it runs.
+    pub(super) slot: Option<Arc<Slot>>,
 }
 
 /// How far a run came.
@@ -73,7 +76,7 @@ impl Calls {
     }
 
     pub(super) async fn run(&self, claimed: Claimed) -> Result<Ran, Outage> {
-        let Claimed { mut record, revision, hold, install } = claimed;
+        let Claimed { mut record, revision, hold, install, slot: _slot } = claimed;
         let install = match install {
             Some(install) => Ok(install),
             None => self.install(&record).await,
@@ -129,7 +132,7 @@ impl Calls {
     /// Loads what the delivery of a record needs.
     pub(super) async fn install(&self, record: &Record) -> Outcome<Install> {
         let ports = self.ports();
-        let extension = Arc::new(install::extension(ports, &record.extension).await?);
+        let extension = self.extension(&record.extension).await?;
         let found = install::subscription(ports, record.oid, &record.extension).await?;
         // A removed install still gets its `unsubscribe` event and what the platform has to report.
         let after_removal = match &record.kind {
@@ -182,7 +185,7 @@ impl Calls {
         run: Run,
     ) -> Result<Ran, Outage> {
         let now = self.ports().clock.now();
-        let settlement = settle(
+        let Settlement { result, effects } = settle(
             self.profile(),
             &record,
             run.result,
@@ -193,21 +196,25 @@ impl Calls {
         );
         record.lease = None;
         record.impersonator = None;
-        record.ending = Some(self.ending(&record, &settlement).await?);
-        record.status = if settlement.result.is_ok() { Status::Succeeded } else { Status::Failed };
+        record.status = if result.is_ok() { Status::Succeeded } else { Status::Failed };
+        record.ending = Some(self.ending(&record, result).await?);
         let mut commit = Commit {
             writes: vec![record.write(When::Revision(revision))],
             released: hold.into_iter().collect(),
             ..Commit::default()
         };
-        self.follow(&record, settlement, &mut commit).await?;
+        self.follow(&record, effects, &mut commit).await?;
         self.store(record, commit).await
     }
 
-    async fn ending(&self, record: &Record, settlement: &Settlement) -> Result<Ending, Outage> {
+    async fn ending(
+        &self,
+        record: &Record,
+        result: Result<String, Fault>,
+    ) -> Result<Ending, Outage> {
         let ports = self.ports();
         let at = ports.clock.now();
-        Ok(match &settlement.result {
+        Ok(match result {
             Ok(data) => {
                 let until = record.created_at.plus(limits::RECORD_RETENTION);
                 let data = Some(Payload::plain(ports, data, until).await?);
@@ -216,7 +223,7 @@ impl Calls {
             Err(fault) => Ending {
                 http: fault.code.status(),
                 data: None,
-                error: Some(fault.message.clone()),
+                error: Some(fault.message),
                 code: Some(fault.code.word().to_owned()),
                 at,
             },
@@ -227,15 +234,15 @@ impl Calls {
     async fn follow(
         &self,
         record: &Record,
-        settlement: Settlement,
+        effects: Effects,
         commit: &mut Commit,
     ) -> Result<(), Outage> {
         let now = self.ports().clock.now();
         let component = component(&record.extension, record.kind.word());
-        if let Err(fault) = &settlement.result {
-            commit.writes.push(org_errors::write(record.oid, &component, &fault.message, now));
+        if let Some(error) = record.ending.as_ref().and_then(|ending| ending.error.as_deref()) {
+            commit.writes.push(org_errors::write(record.oid, &component, error, now));
         }
-        for (index, notice) in settlement.notices.iter().enumerate() {
+        for (index, notice) in effects.notices.iter().enumerate() {
             // Two equal keys in one commit would be refused by the store.
             let write = org_errors::write(record.oid, &component, notice, now);
             if !commit.writes.iter().any(|other| same_key(other, &write)) {
@@ -246,12 +253,12 @@ impl Calls {
                 commit.sends.push(self.report_message(record, notice, &once));
             }
         }
-        for usage in settlement.usage {
+        for usage in effects.usage {
             let body = serde_json::to_string(&usage).expect("usage can be written as JSON");
             commit.sends.push(Outgoing { queue: QueueName::Meter, body, delay: Duration::ZERO });
         }
         let until = now.plus(limits::RECORD_RETENTION);
-        for planned in settlement.planned {
+        for planned in effects.planned {
             let data =
                 Payload::sealed(self.ports(), record.oid, &record.extension, &planned.state, until)
                     .await?;

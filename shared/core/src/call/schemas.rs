@@ -12,12 +12,14 @@ use crate::limits;
 use crate::schema::ExtensionSchema;
 use crate::time::Timestamp;
 
+use super::install::Extension;
+
 /// A schema being fetched, or fetched: whoever comes meanwhile waits for the same answer.
 type Fetch = Shared<BoxFuture<'static, Outcome<Arc<ExtensionSchema>>>>;
 
 struct Entry {
-    /// Of the definition it was asked under.
-    revision: u64,
+    /// The extension it was asked of.
+    of: Arc<Extension>,
     /// On the steady clock.
     since: Timestamp,
     fetch: Fetch,
@@ -33,15 +35,14 @@ impl Schemas {
     /// The schema, from the cache or from `fetch`. Failures are told to all who wait, and not kept.
     pub(super) async fn get(
         &self,
-        name: &ExtensionName,
-        revision: u64,
+        extension: &Arc<Extension>,
         now: Timestamp,
         fetch: impl FnOnce() -> BoxFuture<'static, Outcome<Arc<ExtensionSchema>>>,
     ) -> Outcome<Arc<ExtensionSchema>> {
         let shared = {
             let mut entries = self.entries.lock().expect("no holder of the lock panics");
-            let fresh = entries.get(name).filter(|entry| {
-                entry.revision == revision
+            let fresh = entries.get(&extension.definition.name).filter(|entry| {
+                entry.of.stored == extension.stored
                     && now.since(entry.since) < limits::SCHEMA_TTL
                     && !matches!(entry.fetch.peek(), Some(Err(_)))
             });
@@ -50,8 +51,9 @@ impl Schemas {
                 None => {
                     make_room(&mut entries);
                     let fetch = fetch().shared();
-                    let entry = Entry { revision, since: now, fetch: fetch.clone() };
-                    entries.insert(name.clone(), entry);
+                    let entry =
+                        Entry { of: Arc::clone(extension), since: now, fetch: fetch.clone() };
+                    entries.insert(extension.definition.name.clone(), entry);
                     fetch
                 }
             }

@@ -1,5 +1,9 @@
 //! What the end of a call means: a pure decision over its record and its last answer.
 
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
 use crate::chain::{self, Planned};
 use crate::delivery::answer::Answer;
 use crate::fault::Fault;
@@ -10,11 +14,18 @@ use crate::time::Timestamp;
 
 use super::record::{Kind, Record};
 
-/// What follows from the end of a call.
+/// The end of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Settlement {
     /// The data for the caller, redacted; or what went wrong, redacted.
     pub(super) result: Result<String, Fault>,
+    /// What follows.
+    pub(super) effects: Effects,
+}
+
+/// What follows from the end of a call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Effects {
     /// Continuations to queue.
     pub(super) planned: Vec<Planned>,
     /// Usage to record.
@@ -53,10 +64,7 @@ pub(super) fn settle(
     };
     notices.extend(said);
     let result = match result {
-        Ok(()) => {
-            let data = answer.data.as_deref().map_or("{}", serde_json::value::RawValue::get);
-            Ok(redactor.redact_json(data).into_owned())
-        }
+        Ok(()) => Ok(hidden(answer.data, redactor)),
         Err(fault) => Err(Fault::new(fault.code, redactor.redact(&fault.message))),
     };
     let mut distinct: Vec<String> = Vec::new();
@@ -66,7 +74,17 @@ pub(super) fn settle(
             distinct.push(notice);
         }
     }
-    Settlement { result, planned, usage, notices: distinct }
+    Settlement { result, effects: Effects { planned, usage, notices: distinct } }
+}
+
+/// The data for the caller. An answer can be a hundred megabytes: it is not copied unless it holds a secret.
+fn hidden(data: Option<Box<RawValue>>, redactor: &Redactor) -> String {
+    let data = data.map_or_else(|| "{}".to_owned(), |data| String::from(Box::<str>::from(data)));
+    let changed = match redactor.redact_json(&data) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(changed) => Some(changed),
+    };
+    changed.unwrap_or(data)
 }
 
 /// Notices of one answer; a hostile answer could make hundreds of different ones.

@@ -145,7 +145,7 @@ impl Calls {
                     let text = start.data.load(ports, start.oid, &start.extension).await?;
                     let prepared = prepare(schema, text.as_bytes())?;
                     let until = record.created_at.plus(limits::RECORD_RETENTION);
-                    record.data = Payload::plain(ports, &prepared, until).await?;
+                    record.data = Payload::plain(ports, prepared, until).await?;
                 }
                 Ok(Some(install))
             }
@@ -177,7 +177,7 @@ impl Calls {
         revision: u64,
         install: Option<Install>,
     ) -> Result<Worked, Outage> {
-        match self.run(Claimed { record, revision, hold: None, install }).await? {
+        match self.run(Claimed { record, revision, hold: None, install, slot: None }).await? {
             Ran::Stored(_) | Ran::Overtaken => Ok(Worked::Done),
         }
     }

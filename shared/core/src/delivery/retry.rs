@@ -44,6 +44,7 @@ pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
 mod tests {
     use super::*;
 
+    // covers: LC-036, LC-039
     #[test]
     fn first_delays_spread_over_a_second_give_or_take_a_fifth() {
         let delays: Vec<_> =
@@ -53,6 +54,7 @@ mod tests {
         assert_eq!((delay(1, 0).as_millis(), delay(1, 400).as_millis()), (800, 1200));
     }
 
+    // covers: LC-037, LC-038
     #[test]
     fn delays_double_and_stop_at_fifteen_seconds_jitter_included() {
         for (attempt, least, most) in [

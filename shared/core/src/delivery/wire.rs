@@ -57,6 +57,7 @@ mod tests {
 
     use super::*;
 
+    // covers: LC-019, LC-020, LC-021
     #[test]
     fn signatures_match_what_real_receivers_accept() {
         let signer = Signer::new("test-secret-0123456789abcdef0123");
@@ -72,6 +73,7 @@ mod tests {
         assert_ne!(Signer::new("another").sign(b"{}"), signer.sign(b"{}"), "LC-020");
     }
 
+    // covers: LC-015
     #[test]
     fn any_body_is_one_gzip_member_of_itself() {
         let noise: Vec<u8> =

@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 use crate::auth::permission;
 use crate::fault::{Code, Fault, Outcome};
 use crate::ids::{ExtensionName, is_name};
+use crate::json::Object;
 use crate::keys;
 use crate::limits::{SHARED_SECRET_CHARS_MIN, TAGS_MAX, TEXT_BYTES_MAX};
 use crate::model::Definition;
@@ -39,10 +40,12 @@ pub struct DefinitionInput {
 impl DefinitionInput {
     /// Reads a definition's JSON.
     pub fn parse(json: &[u8]) -> Outcome<Self> {
-        serde_json::from_slice(json).map_err(|error| {
-            let code = if error.is_data() { Code::BadRequest } else { Code::InvalidJson };
-            Fault::new(code, format!("the definition cannot be read: {error}"))
-        })
+        let refused = |code, why: &dyn std::fmt::Display| {
+            Fault::new(code, format!("the definition cannot be read: {why}"))
+        };
+        // By itself the derived reader would take a list of values for the object.
+        Object::read(json).map_err(|fault| refused(Code::InvalidJson, &fault))?;
+        serde_json::from_slice(json).map_err(|error| refused(Code::BadRequest, &error))
     }
 
     /// The definition, with a secret that was given or kept.
@@ -222,12 +225,12 @@ mod tests {
     #[test]
     fn unknown_doubled_and_missing_members_are_refused_by_name() {
         check(r#"{"name":"a","url":"u","token":"x"}"#, Code::BadRequest, "`token`");
-        check(r#"{"name":"a","url":"u","url":"u"}"#, Code::BadRequest, "`url`");
+        check(r#"{"name":"a","url":"u","url":"u"}"#, Code::InvalidJson, "\"url\" stands twice");
         check(r#"{"name":"a"}"#, Code::BadRequest, "`url`");
         check(r#"{"name":1,"url":"u"}"#, Code::BadRequest, "expected a string");
-        check(r#"{"name":"a","#, Code::InvalidJson, "EOF");
-        check("", Code::InvalidJson, "EOF");
-        check("[]{}", Code::InvalidJson, "trailing");
+        check(r#"{"name":"a","#, Code::InvalidJson, "ends early");
+        check("", Code::BadRequest, "EOF");
+        check(r#"["a","u"]"#, Code::InvalidJson, "not a JSON object");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::auth::permission;
 use crate::fault::{Code, Fault, Outcome};
+use crate::json::Object;
 use crate::limits::{HIVE_DATA_BYTES_MAX, NAME_BYTES_MAX, TAGS_MAX};
 use crate::model::UserMetadata;
 use crate::orgs::read_text;
@@ -142,9 +143,12 @@ pub fn read_metadata(json: &str) -> Outcome<UserMetadata> {
         comment: Option<String>,
         expiry: Option<i64>,
     }
-    let sent: Sent = serde_json::from_str(json).map_err(|error| {
-        Fault::new(Code::BadRequest, format!("usr_mtd cannot be read: {error}"))
-    })?;
+    let refused = |why: &dyn std::fmt::Display| {
+        Fault::new(Code::BadRequest, format!("usr_mtd cannot be read: {why}"))
+    };
+    // By itself the derived reader would take a list of values for the object.
+    Object::parse(json).map_err(|fault| refused(&fault))?;
+    let sent: Sent = serde_json::from_str(json).map_err(|error| refused(&error))?;
     let tags = sent.tags.unwrap_or_default();
     if TAGS_MAX < tags.len() {
         return Err(Fault::new(Code::BadRequest, format!("more than {TAGS_MAX} tags")));
@@ -213,6 +217,7 @@ mod tests {
             r#"{"expiry":-1}"#,
             r#"{"expiry":1e30}"#,
             r#"{"enabled":"yes"}"#,
+            r#"[true,["a"],"c",5]"#,
             "",
             "nope",
         ] {

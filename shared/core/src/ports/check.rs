@@ -8,6 +8,7 @@ use crate::limits::{
     COMMIT_BYTES_MAX, COMMIT_WRITES_MAX, COUNTER_NAME_BYTES_MAX, ITEM_BYTES_MAX, MESSAGE_BYTES_MAX,
     PARTITION_KEY_BYTES_MAX, QUEUE_DELAY_MAX, SORT_KEY_BYTES_MAX,
 };
+use crate::time::Timestamp;
 
 /// What a counter takes of an item beside its name, in bytes.
 const COUNTER_BYTES: usize = 21;
@@ -116,6 +117,14 @@ fn over(what: &str, found: usize, max: usize) -> Result<(), Outage> {
 }
 
 impl Write {
+    /// From when on the item is absent that it leaves; a delete leaves none.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Put { expires_at, .. } | Self::Tally { expires_at, .. } => *expires_at,
+            Self::Delete { .. } => None,
+        }
+    }
+
     /// Where it writes.
     pub fn key(&self) -> &Key {
         match self {

@@ -76,24 +76,28 @@ async fn body_of_the_limit_passes_and_one_byte_more_does_not_lc_047() {
     }
 }
 
+// covers: LC-047
 #[tokio::test]
 async fn hundred_megabytes_pass_declared_lc_047() {
     let max = RESPONSE_BYTES_MAX;
     assert_eq!(check(Framing::Declared, 100_000_000, max).await, Ok(100_000_000));
 }
 
+// covers: LC-047
 #[tokio::test]
 async fn hundred_megabytes_pass_chunked_lc_047() {
     let max = RESPONSE_BYTES_MAX;
     assert_eq!(check(Framing::Chunked, 100_000_000, max).await, Ok(100_000_000));
 }
 
+// covers: LC-047
 #[tokio::test]
 async fn one_byte_more_than_hundred_megabytes_is_refused_chunked_lc_047() {
     let max = RESPONSE_BYTES_MAX;
     assert_eq!(check(Framing::Chunked, 100_000_001, max).await, too_large(100_000_001));
 }
 
+// covers: LC-048
 #[tokio::test]
 async fn larger_declared_body_is_refused_unread_lc_048() {
     let receiver = Receiver::start(|mut peer| async move {
@@ -123,6 +127,7 @@ async fn endless_body_ends_at_the_limit() {
     }
 }
 
+// covers: LC-032
 #[tokio::test]
 async fn dribbling_body_ends_at_the_deadline_lc_032() {
     let receiver = Receiver::start(|mut peer| async move {

@@ -15,6 +15,7 @@ use crate::receiver::{
 
 const SHORT: Duration = Duration::from_millis(200);
 
+// covers: LC-013, LC-016
 #[tokio::test]
 async fn post_arrives_once_with_its_headers_and_the_exact_body_lc_013_lc_016() {
     let mut receiver = Receiver::fine().await;
@@ -206,6 +207,7 @@ async fn endless_head_is_given_up() {
     assert_eq!(send(&client(), receiver.url()).await, broken("response head is too large"));
 }
 
+// covers: LC-031
 #[tokio::test]
 async fn deadline_ends_a_wait_for_the_head_lc_031() {
     let receiver = Receiver::start(|mut peer| async move {

@@ -60,6 +60,7 @@ async fn one_private_address_among_public_ones_is_refused_without_a_connection()
     check(true, https, vec![Ok(vec!["127.0.0.1", "fd00:ec2::254"])], refused(NOT_PERMITTED)).await;
 }
 
+// covers: LC-011
 #[tokio::test]
 async fn plain_http_leaves_this_machine_under_no_policy_lc_011() {
     let http =

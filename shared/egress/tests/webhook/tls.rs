@@ -52,6 +52,7 @@ async fn check(
     assert_eq!(receiver.seen().len(), requests);
 }
 
+// covers: LC-012
 #[tokio::test]
 async fn self_signed_certificate_is_refused_before_the_handler_is_reached_lc_012() {
     check("hooks.example", false, not_sent("certificate not trusted"), 0).await;

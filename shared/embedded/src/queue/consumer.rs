@@ -23,6 +23,9 @@ const TAKE_MAX: usize = 64;
 /// How long a consumer waits after the store failed it.
 const OUTAGE_PAUSE: Duration = Duration::from_secs(1);
 
+/// Longest time after which an undone message comes back (SQS).
+const RETURN_MAX: Duration = Duration::from_secs(12 * 3600);
+
 /// How messages are handed over.
 #[derive(Debug, Clone)]
 pub struct ConsumerOptions {
@@ -98,6 +101,7 @@ impl Consumer {
         while let Some(Ok(place)) = stop.or(places.clone().acquire_owned()).await {
             while running.try_join_next().is_some() {}
             wake.mark_unchanged();
+            let generation = *self.shared.engine.generation().borrow();
             let now = self.shared.clock.steady();
             let limit = self.batch_size() * (1 + places.available_permits());
             let pause = match self.queue().take(&self.shared.engine, now, limit.min(TAKE_MAX)) {
@@ -115,7 +119,7 @@ impl Consumer {
                 Ok(Step::Wait(next)) => next,
                 Err(failure) => {
                     tracing::error!(queue = self.queue.name(), %failure, "messages are stuck");
-                    self.shared.jobs.report_broken();
+                    self.shared.jobs.report_broken(generation);
                     Some(now.plus(OUTAGE_PAUSE))
                 }
             };
@@ -241,7 +245,7 @@ impl Consumer {
             self.shared.jobs.leave([Leftover::Count(self.queue, key, counted)]);
         }
         let due = match undone.retry_after {
-            Some(delay) => self.shared.clock.steady().plus(delay),
+            Some(delay) => self.shared.clock.steady().plus(delay.min(RETURN_MAX)),
             None => began.plus(LEASE),
         };
         self.queue().returned(key, counted, due);
