@@ -132,16 +132,16 @@ async fn the_status_decides_over_html_and_other_bodies_that_are_no_answer() {
 #[tokio::test]
 async fn a_success_that_is_no_answer_of_the_protocol_fails_the_call_at_once() {
     let unprocessed = "extension did not process the message: its answer has no version";
-    let not_valid = "answer is not valid JSON: not valid JSON at byte 0";
+    let not_valid = "answer cannot be read: not valid JSON at byte 0";
     let cases = [
         ("<html>hello</html>", not_valid),
-        ("", "answer is not valid JSON: not valid JSON: the text ends early"),
+        ("", "answer cannot be read: not valid JSON: the text ends early"),
         ("{}", unprocessed),
         (r#"{"version":null,"data":{}}"#, unprocessed),
-        (r#"{"version":1,"data":NaN}"#, "answer is not valid JSON: not valid JSON at byte 20"),
+        (r#"{"version":1,"data":NaN}"#, "answer cannot be read: not valid JSON at byte 20"),
         (
             r#"{"version":1,"data":"\ud800"}"#,
-            "answer is not valid JSON: a lone surrogate escape at byte 21",
+            "answer cannot be read: a lone surrogate escape at byte 21",
         ),
         ("\u{feff}{}", not_valid),
         ("[]", "answer is not an answer of the protocol"),
@@ -154,13 +154,13 @@ async fn a_success_that_is_no_answer_of_the_protocol_fails_the_call_at_once() {
     }))
     .await;
     let latin = |_| async { Reply::Status(200, b"{\"version\":1,\"data\":\"\xff\"}".to_vec()) };
-    let text = "answer is not valid JSON: not valid UTF-8 at byte 21";
+    let text = "answer cannot be read: not valid UTF-8 at byte 21";
     check(latin, (502, "bad-answer", text), 1).await;
 }
 
 #[tokio::test]
 async fn an_empty_answer_to_204_is_a_failure_and_no_hang() {
-    let text = "answer is not valid JSON: not valid JSON: the text ends early";
+    let text = "answer cannot be read: not valid JSON: the text ends early";
     join_all([
         check_bytes(wire("204 No Content", ""), (502, "bad-answer", text), 1),
         check_bytes(wire("204 No Content\r\ntransfer-encoding: chunked", "0\r\n\r\n"),

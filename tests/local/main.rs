@@ -7,6 +7,11 @@ mod clocks;
 mod deleted;
 mod http;
 mod passing;
+mod process;
 mod records;
 mod repeats;
+mod secrets;
 mod tenants;
+
+/// The `annex` binary.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_annex-child");

@@ -145,7 +145,7 @@ async fn an_answer_is_taken_64_levels_deep_and_refused_one_deeper() {
         if expected == 502 {
             let (_, code, text) = answer.fault();
             assert_eq!(code, "bad-answer");
-            assert!(text.starts_with("answer is not valid JSON: nested deeper"), "{text}");
+            assert!(text.starts_with("answer cannot be read: nested deeper"), "{text}");
         }
     }
 }

@@ -183,6 +183,7 @@ impl Calls {
             impersonator: admitted.impersonator,
             level: 0,
             depth: self.depth(&request),
+            secrets: Vec::new(),
             status: if waits { Status::Running } else { Status::Queued },
             lease: waits.then(|| self.new_lease()),
             attempts: 0,
