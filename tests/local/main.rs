@@ -4,7 +4,10 @@
 
 mod answers;
 mod clocks;
+mod crash;
 mod deleted;
+mod disk;
+mod hostile;
 mod http;
 mod passing;
 mod process;

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::chain::{self, Planned};
 use crate::delivery::answer::Answer;
 use crate::fault::Fault;
-use crate::limits::SKU_BYTES_MAX;
+use crate::limits::{CALL_ERROR_BYTES_MAX, ERROR_TEXT_BYTES_MAX, SKU_BYTES_MAX};
 use crate::meter::{self, Report, Usage};
 use crate::profile::Profile;
 use crate::redact::Redactor;
@@ -77,16 +77,23 @@ pub(super) fn settle(
     }
     let result = match result {
         Ok(()) => Ok(hidden(answer.data, redactor)),
-        Err(fault) => Err(Fault::new(fault.code, redactor.redact(&fault.message))),
+        Err(fault) => {
+            Err(Fault::new(fault.code, cut(&redactor.redact(&fault.message), CALL_ERROR_BYTES_MAX)))
+        }
     };
     let mut distinct: Vec<String> = Vec::new();
     for notice in notices {
-        let notice = redactor.redact(&notice).into_owned();
+        let notice = cut(&redactor.redact(&notice), ERROR_TEXT_BYTES_MAX).to_owned();
         if !distinct.contains(&notice) && distinct.len() < NOTICES_MAX {
             distinct.push(notice);
         }
     }
     Settlement { result, effects: Effects { planned, usage, notices: distinct } }
+}
+
+/// The longest start of `text` of at most `bytes` bytes that ends between two characters.
+fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
 }
 
 /// SKUs whose names became equal are one.
