@@ -163,8 +163,11 @@ async fn an_empty_answer_to_204_is_a_failure_and_no_hang() {
     let text = "answer cannot be read: not valid JSON: the text ends early";
     join_all([
         check_bytes(wire("204 No Content", ""), (502, "bad-answer", text), 1),
-        check_bytes(wire("204 No Content\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
-            (502, "bad-answer", text), 1),
+        check_bytes(
+            wire("204 No Content\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
+            (502, "bad-answer", text),
+            1,
+        ),
     ])
     .await;
 }
@@ -174,7 +177,9 @@ async fn headers_of_an_answer_that_are_not_ascii_or_doubled_do_no_harm() {
     let extension = Extension::start(|_| async {
         let head = b"HTTP/1.1 200 OK\r\nx-name: caf\xe9\r\nx-name: caf\xc3\xa9\r\nx-empty:\r\n";
         let mut bytes = head.to_vec();
-        bytes.extend(format!("retry-after: \u{e9}\r\ncontent-length: {}\r\n\r\n{GOOD}", GOOD.len()).bytes());
+        bytes.extend(
+            format!("retry-after: \u{e9}\r\ncontent-length: {}\r\n\r\n{GOOD}", GOOD.len()).bytes(),
+        );
         Reply::Bytes(bytes)
     });
     let extension = extension.await;
@@ -304,8 +309,18 @@ async fn a_429_waits_long_whatever_its_retry_after_says() {
     let extension = extension.await;
     let (world, tenant) = World::with(&extension).await;
     let headers = [
-        "1e30", "inf", "-inf", "NaN", "9223372036854775807", "99999999999999", "9e15", "-1", "0",
-        "Sunday, 06-Nov-94 08:49:37 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "",
+        "1e30",
+        "inf",
+        "-inf",
+        "NaN",
+        "9223372036854775807",
+        "99999999999999",
+        "9e15",
+        "-1",
+        "0",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+        "",
     ];
     for header in headers {
         shed(&tenant, &extension, header).await;

@@ -73,8 +73,17 @@ async fn an_exponent_without_a_point_gets_one_and_keeps_its_value() {
 #[tokio::test]
 async fn an_answer_of_any_json_comes_back_byte_for_byte() {
     for data in [
-        "0", "-0", "1e400", "\"\"", "false", "[]", "[1152921506151679042]", r#"{"b":1,"a":1E5}"#,
-        r#"{"doubled":1,"doubled":2}"#, r#""\u00e9é""#, " [ 1 ] ",
+        "0",
+        "-0",
+        "1e400",
+        "\"\"",
+        "false",
+        "[]",
+        "[1152921506151679042]",
+        r#"{"b":1,"a":1E5}"#,
+        r#"{"doubled":1,"doubled":2}"#,
+        r#""\u00e9é""#,
+        " [ 1 ] ",
     ] {
         let extension = Extension::start(move |_| async move { Reply::data(data) }).await;
         let (_world, tenant) = World::with(&extension).await;
@@ -105,7 +114,10 @@ async fn data_that_are_no_object_are_refused_and_delivered_to_nobody() {
         let fault = tenant.call("ext", "echo", data).await.fault();
         assert_eq!(fault, (400, "invalid-json".to_owned(), text.to_owned()), "{data}");
         // What breaks the call is filed, once.
-        assert!(tenant.errors().await.contains(&("ext.echo".to_owned(), text.to_owned())), "{data}");
+        assert!(
+            tenant.errors().await.contains(&("ext.echo".to_owned(), text.to_owned())),
+            "{data}"
+        );
     }
     assert_eq!(extension.requests("echo").len(), 0);
 }
@@ -175,9 +187,8 @@ async fn gzdata_that_is_damaged_is_refused_and_delivered_to_nobody() {
     wrong_sum[sum] ^= 1;
     let mut wrong_size = whole.clone();
     *wrong_size.last_mut().unwrap() ^= 1;
-    let mut cases: Vec<(String, &str)> = (1..whole.len())
-        .map(|length| (STANDARD.encode(&whole[..length]), damaged))
-        .collect();
+    let mut cases: Vec<(String, &str)> =
+        (1..whole.len()).map(|length| (STANDARD.encode(&whole[..length]), damaged)).collect();
     for wire in [
         wrong_sum,
         wrong_size,
@@ -193,7 +204,11 @@ async fn gzdata_that_is_damaged_is_refused_and_delivered_to_nobody() {
     }
     for (gzdata, expected) in cases {
         let (status, code, text) = packed(&tenant, &gzdata).await.fault();
-        assert_eq!((status, code.as_str(), text.as_str()), (400, "bad-request", expected), "{gzdata}");
+        assert_eq!(
+            (status, code.as_str(), text.as_str()),
+            (400, "bad-request", expected),
+            "{gzdata}"
+        );
     }
     assert_eq!(extension.seen().iter().filter(|m| m.action() == "echo").count(), 0);
 }
@@ -228,7 +243,8 @@ async fn data_of_the_largest_size_pass_and_one_byte_more_is_refused() {
     assert_eq!(answer.status, 200);
     // {"data":…}
     assert_eq!(answer.body.len(), REQUEST_BYTES_MAX + 9);
-    let (status, code, _) = tenant.call("ext", "echo", &of_size(REQUEST_BYTES_MAX + 1)).await.fault();
+    let (status, code, _) =
+        tenant.call("ext", "echo", &of_size(REQUEST_BYTES_MAX + 1)).await.fault();
     assert_eq!((status, code.as_str()), (413, "too-large"));
 }
 
