@@ -151,7 +151,9 @@ async fn a_chain_that_never_ends_is_stopped_after_a_hundred_levels() {
 
 #[tokio::test]
 async fn a_schema_that_is_none_fails_the_calls_and_is_asked_for_again() {
-    for schema in ["", "null", "[]", "{}", r#"{"request_schema":[]}"#, r#"{"request_schema":{"echo":7}}"#] {
+    for schema in
+        ["", "null", "[]", "{}", r#"{"request_schema":[]}"#, r#"{"request_schema":{"echo":7}}"#]
+    {
         let extension = Extension::start_bare(move |_| async move { Reply::data(schema) }).await;
         let (world, tenant) = World::with(&extension).await;
         let (status, _, _) = tenant.call("ext", "echo", "{}").await.fault();
@@ -173,17 +175,19 @@ async fn a_schema_that_is_none_fails_the_calls_and_is_asked_for_again() {
 #[tokio::test]
 async fn a_delay_and_an_investigation_of_any_size_are_cut_or_refused() {
     let delay = "9".repeat(2 << 20);
-    let members = format!(
-        r#""data":{{}},"continuations":[{{"action":"more","in_delay_sec":{delay}}}]"#
-    );
+    let members =
+        format!(r#""data":{{}},"continuations":[{{"action":"more","in_delay_sec":{delay}}}]"#);
     let (extension, _world, tenant) = answering(members).await;
     assert_eq!(extension.requests("more").len(), 1);
     assert_eq!(extension.reports().len(), 1);
     assert!(tenant.errors().await[0].1.starts_with("continuation delay 999"));
     let long = "x".repeat(2_049);
     for (investigation, status) in [(&long[1..], 200), (&long, 400)] {
-        let fields =
-            [("oid", tenant.oid.as_str()), ("action", "other"), ("investigation_id", investigation)];
+        let fields = [
+            ("oid", tenant.oid.as_str()),
+            ("action", "other"),
+            ("investigation_id", investigation),
+        ];
         let answer = tenant.form("POST", "/v1/extension/request/ext", &fields).await;
         assert_eq!(answer.status, status);
     }

@@ -160,7 +160,8 @@ async fn a_root_key_of_the_environment_is_checked_and_kept_in_no_file() {
         command.env("ANNEX_ROOT_KEY", key);
         command
     };
-    let bad = ["", "abc", &ROOT_KEY[..63], &format!("{ROOT_KEY}0"), &ROOT_KEY.replace('a', "g"), "é"];
+    let bad =
+        ["", "abc", &ROOT_KEY[..63], &format!("{ROOT_KEY}0"), &ROOT_KEY.replace('a', "g"), "é"];
     for key in bad {
         let ended = run(with(key));
         check_refused(&ended, "ANNEX_ROOT_KEY: a root key has 64 hexadecimal characters");

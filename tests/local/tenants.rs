@@ -47,7 +47,8 @@ async fn one_idempotency_key_in_two_organizations_is_two_calls() {
 async fn one_metric_key_in_two_organizations_is_metered_in_each() {
     let extension = Extension::start(|message| async move {
         let value = &message.value["request"]["data"]["number"];
-        let metrics = json!({"idempotent_key": "same", "metrics": [{"sku": "scans", "value": value}]});
+        let metrics =
+            json!({"idempotent_key": "same", "metrics": [{"sku": "scans", "value": value}]});
         Reply::ok(&format!(r#""data":{{}},"metrics":{metrics}"#))
     });
     let extension = extension.await;

@@ -244,12 +244,7 @@ mod tests {
     fn an_ask_for_an_action_that_no_schema_has_is_dropped_and_noticed() {
         let of = |length: usize| format!(r#"[{{"action":"{}"}}]"#, "a".repeat(length));
         check(0, &of(NAME_BYTES_MAX), &[0], &[]);
-        check(
-            0,
-            &of(NAME_BYTES_MAX + 1),
-            &[],
-            &["continuation whose action is no name dropped"],
-        );
+        check(0, &of(NAME_BYTES_MAX + 1), &[], &["continuation whose action is no name dropped"]);
     }
 
     #[test]

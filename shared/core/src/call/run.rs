@@ -58,7 +58,13 @@ struct Run {
 impl Run {
     fn refused(fault: Fault) -> Self {
         let redactor = Redactor::new(std::iter::empty());
-        Self { result: Err(fault), answer: None, reports: Vec::new(), redactor, secrets: Vec::new() }
+        Self {
+            result: Err(fault),
+            answer: None,
+            reports: Vec::new(),
+            redactor,
+            secrets: Vec::new(),
+        }
     }
 }
 
