@@ -65,7 +65,7 @@ const CUT: (u16, &str, &str) = (
 const NOT_HTTP: (u16, &str, &str) =
     (502, "extension-unreachable", "connection failed: response is not valid HTTP");
 
-// covers: LC-035 LC-056 LC-058 LC-064
+// covers: LC-035, LC-056, LC-058, LC-064
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_tried_three_times_and_fails_the_call() {
     let chunked = "200 OK\r\ntransfer-encoding: chunked";
@@ -99,7 +99,7 @@ async fn an_answer_that_is_not_http_is_tried_three_times_and_fails_the_call() {
     check_bytes(wire(&large, GOOD), (502, "extension-unreachable", text), 3).await;
 }
 
-// covers: LC-040 LC-041 LC-042 LC-043
+// covers: LC-040, LC-041, LC-042, LC-043
 #[tokio::test]
 async fn the_status_decides_over_html_and_other_bodies_that_are_no_answer() {
     let html = "<!doctype html><title>Error</title>";
@@ -202,7 +202,7 @@ async fn shed(tenant: &Tenant, extension: &Extension, header: &str) -> String {
     id
 }
 
-// covers: LC-044 LC-045
+// covers: LC-044, LC-045
 #[tokio::test]
 async fn a_429_waits_long_whatever_its_retry_after_says() {
     let extension = Extension::start(|message| async move {
@@ -260,7 +260,6 @@ async fn a_call_that_was_put_off_by_429_succeeds_in_the_end_under_the_same_key()
     world.settled().await;
 }
 
-// covers: LC-052
 #[tokio::test]
 async fn an_extension_that_fails_for_thirty_calls_fills_no_dead_letters() {
     let extension = Extension::start(|_| async { Reply::status(404, "<html>") }).await;

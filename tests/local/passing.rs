@@ -49,7 +49,7 @@ fn check_head(message: &Message) {
     assert_eq!(message.value["version"], 20_221_218);
 }
 
-// covers: LC-013 LC-014 LC-015 LC-016 LC-018 LC-019 LC-020 LC-021 LC-027
+// covers: LC-013, LC-014, LC-015, LC-016, LC-018, LC-019, LC-021, LC-027
 #[tokio::test]
 async fn data_reach_the_extension_the_answer_and_the_record_byte_for_byte() {
     let extension = Extension::echo().await;

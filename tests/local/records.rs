@@ -158,7 +158,7 @@ async fn each_recorded_unit_stands_in_exactly_one_entry_of_a_usage_report() {
     }
 }
 
-// covers: LC-061 LC-063
+// covers: LC-061, LC-063
 #[tokio::test]
 async fn a_failure_that_repeats_is_one_error_until_it_is_dismissed() {
     let extension = Extension::start(|message| async move {

@@ -30,7 +30,7 @@ async fn sized(mut stream: TcpStream, declared: bool, size: usize) {
     let _ = stream.read(&mut [0; 1]).await;
 }
 
-// covers: LC-047 LC-048
+// covers: LC-047, LC-048
 #[tokio::test]
 async fn an_answer_of_100_000_000_bytes_is_taken_and_one_byte_more_is_refused() {
     let of_size = |declared: bool, size: usize| {
