@@ -41,7 +41,6 @@ async fn an_action_of_two_megabytes_is_no_action() {
     assert_eq!(tenant.errors().await, [("ext.echo".to_owned(), text.to_owned())]);
 }
 
-// covers: LC-080 LC-081 LC-082
 #[tokio::test]
 async fn a_hundred_large_states_all_go_out() {
     let state = |n: usize| json!({"n": n, "text": "x".repeat(60_000)});
@@ -61,6 +60,7 @@ async fn a_state_of_three_megabytes_comes_back_byte_for_byte() {
     assert_eq!(extension.requests("more")[0].data(), state.replace("1e5", "1.0e5"));
 }
 
+// covers: LC-080, LC-081
 #[tokio::test]
 async fn a_hundred_thousand_continuations_are_cut_to_the_first_hundred() {
     let asks = vec![json!({"action": "more", "state": {}}); 100_000];
@@ -126,7 +126,7 @@ async fn an_error_of_ten_megabytes_is_cut_where_it_is_filed() {
     world.settled().await;
 }
 
-// covers: LC-076 LC-077 LC-078 LC-079
+// covers: LC-076, LC-077, LC-078, LC-079
 #[tokio::test]
 async fn a_chain_that_never_ends_is_stopped_after_a_hundred_levels() {
     let extension = Extension::start(|message| async move {

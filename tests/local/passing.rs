@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use annex_core::limits::{JSON_DEPTH_MAX, REQUEST_BYTES_MAX};
 use annex_tests::client::{Answer, FORM, encode};
-use annex_tests::extension::{Extension, Reply, SECRET};
+use annex_tests::extension::{Extension, Message, Reply, SECRET};
 use annex_tests::platform::{Tenant, World};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -31,12 +31,25 @@ async fn check_passes(world: (&Tenant, &Extension), data: &str) {
     let seen = extension.requests("echo").pop().unwrap();
     assert_eq!(seen.data(), data);
     assert!(seen.is_signed_with(SECRET), "the signature is over other bytes: {}", seen.json);
+    check_head(&seen);
     let id = answer.header("annex-invocation-id").unwrap();
     let record = tenant.get(&format!("/v1/invocations/{id}")).await.text();
     assert!(record.contains(&format!(r#""data":{data},"created_at""#)), "{record}");
 }
 
-// covers: LC-014 LC-015 LC-016 LC-018 LC-019 LC-020 LC-021 LC-027
+/// What every receiver relies on: one lower-case `gzip` member, a signature in lower-case hex.
+fn check_head(message: &Message) {
+    assert_eq!(message.head[0], "POST /hook HTTP/1.1");
+    assert_eq!(message.header("content-encoding"), Some("gzip"));
+    assert_eq!(message.header("content-type"), Some("application/json"));
+    assert_eq!(message.wire[..2], [0x1f, 0x8b]);
+    let signature = message.header("lc-ext-sig").unwrap();
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    assert!(signature.len() == 64 && signature.bytes().all(is_hex), "{signature}");
+    assert_eq!(message.value["version"], 20_221_218);
+}
+
+// covers: LC-013, LC-014, LC-015, LC-016, LC-018, LC-019, LC-021, LC-027
 #[tokio::test]
 async fn data_reach_the_extension_the_answer_and_the_record_byte_for_byte() {
     let extension = Extension::echo().await;

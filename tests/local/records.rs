@@ -158,7 +158,7 @@ async fn each_recorded_unit_stands_in_exactly_one_entry_of_a_usage_report() {
     }
 }
 
-// covers: LC-061 LC-063
+// covers: LC-061, LC-063
 #[tokio::test]
 async fn a_failure_that_repeats_is_one_error_until_it_is_dismissed() {
     let extension = Extension::start(|message| async move {
@@ -197,7 +197,8 @@ async fn a_failure_that_repeats_is_one_error_until_it_is_dismissed() {
 
     tenant.form("DELETE", &format!("{path}/ext.echo"), &[]).await.ok();
     assert_eq!(list().await, Vec::<Value>::new());
-    assert_eq!(tenant.form("DELETE", &format!("{path}/ext.echo"), &[]).await.fault().0, 404);
+    // Dismissing what is not there is fine.
+    tenant.form("DELETE", &format!("{path}/ext.echo"), &[]).await.ok();
     fail("one").await;
     assert_eq!(list().await[0]["count"], 1);
     world.settled().await;
@@ -219,7 +220,7 @@ async fn the_description_names_every_route_and_needs_no_token() {
             .replace("{oid}", oid)
             .replace("{hive}", "secret")
             .replace("{id}", oid)
-            .replace(|c| c == '{' || c == '}', "");
+            .replace(['{', '}'], "");
         for method in methods.as_object().unwrap().keys().filter(|key| *key != "parameters") {
             let answer = bare.form(&method.to_uppercase(), &concrete, &[]).await;
             assert_ne!(answer.status, 405, "{method} {path}");

@@ -169,7 +169,7 @@ async fn a_call_without_a_key_is_a_call_of_its_own_each_time() {
     assert_eq!(keys.len(), 3); // LC-059
 }
 
-// covers: LC-099 LC-101
+// covers: LC-099, LC-101
 #[tokio::test]
 async fn a_metric_key_is_recorded_once_over_many_calls_at_a_time() {
     let extension = Extension::start(|_| async {
