@@ -169,7 +169,8 @@ impl Tenant {
     pub async fn usage(&self) -> Vec<(String, u64)> {
         let found = self.get(&format!("/v1/orgs/{}/usage", self.oid)).await.ok();
         let entries = found["usage"].as_array().unwrap().iter();
-        let entry = |e: &Value| (e["sku"].as_str().unwrap().to_owned(), e["value"].as_u64().unwrap());
+        let entry =
+            |e: &Value| (e["sku"].as_str().unwrap().to_owned(), e["value"].as_u64().unwrap());
         let mut all: Vec<_> = entries.map(entry).collect();
         all.sort();
         all
@@ -264,7 +265,13 @@ impl World {
 
     /// Stops it and starts it again on the same folder and clock.
     pub async fn restart(self) -> Self {
-        let Self { clock, platform, folder, .. } = self;
+        let clock = Arc::clone(&self.clock);
+        self.restart_on(clock).await
+    }
+
+    /// Stops it and starts it again on the same folder with another clock.
+    pub async fn restart_on(self, clock: Arc<TestClock>) -> Self {
+        let Self { platform, folder, .. } = self;
         platform.stop().await;
         Self::start_in(folder, clock).await
     }

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::json;
 use crate::keys::digest_hex;
+use crate::limits::NAME_BYTES_MAX;
 use crate::profile::Profile;
 
 /// A continuation as an extension asks for it.
@@ -74,6 +75,11 @@ pub fn plan(
             notice(&mut notices, "continuation without an action dropped".to_owned());
             continue;
         };
+        if NAME_BYTES_MAX < action.len() {
+            let text = "continuation whose action is no name dropped";
+            notice(&mut notices, text.to_owned());
+            continue;
+        }
         let (delay, clamped) = delay(profile, ask.in_delay_sec.as_deref());
         if let Some(asked) = clamped {
             let most = profile.delay_max.as_secs();
@@ -231,6 +237,18 @@ mod tests {
             r#"[{"in_delay_sec":1},{"action":""},{"action":"a"}]"#,
             &[0],
             &["continuation without an action dropped"],
+        );
+    }
+
+    #[test]
+    fn an_ask_for_an_action_that_no_schema_has_is_dropped_and_noticed() {
+        let of = |length: usize| format!(r#"[{{"action":"{}"}}]"#, "a".repeat(length));
+        check(0, &of(NAME_BYTES_MAX), &[0], &[]);
+        check(
+            0,
+            &of(NAME_BYTES_MAX + 1),
+            &[],
+            &["continuation whose action is no name dropped"],
         );
     }
 

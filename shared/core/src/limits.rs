@@ -189,6 +189,12 @@ pub const ERROR_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
 /// Longest text of an organization error, in bytes; the rest is cut.
 pub const ERROR_TEXT_BYTES_MAX: usize = 2_048;
 
+/// Longest error text of a call that its record keeps and its caller gets, in bytes; the rest is cut.
+pub const CALL_ERROR_BYTES_MAX: usize = 16 << 10;
+
+/// Longest key of a metric report that is kept as it is, in bytes; a longer one is known by its digest.
+pub const METRIC_KEY_BYTES_MAX: usize = 256;
+
 /// Telemetry events are kept this long, unless set otherwise.
 pub const TELEMETRY_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
 

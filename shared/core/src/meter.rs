@@ -57,6 +57,10 @@ pub fn check(
         .idempotent_key
         .filter(|key| !key.is_empty())
         .unwrap_or_else(|| message_key.to_owned());
+    let key = match key.len() <= limits::METRIC_KEY_BYTES_MAX {
+        true => key,
+        false => keys::digest_hex(&[key.as_bytes()]),
+    };
     let metrics = report.metrics.unwrap_or_default();
     if profile.skus_max < metrics.len() {
         return (key, Vec::new(), vec!["too many metrics".to_owned()]);
@@ -184,6 +188,15 @@ mod tests {
         ] {
             check_report(text, "message-key", &[], &[]);
         }
+    }
+
+    #[test]
+    fn a_key_of_any_length_is_kept_or_known_by_its_digest() {
+        let of = |key: &str| format!(r#"{{"idempotent_key":"{key}"}}"#);
+        let longest = "k".repeat(limits::METRIC_KEY_BYTES_MAX);
+        check_report(&of(&longest), &longest, &[], &[]);
+        let longer = format!("{longest}k");
+        check_report(&of(&longer), &keys::digest_hex(&[longer.as_bytes()]), &[], &[]);
     }
 
     #[test]

@@ -42,6 +42,10 @@ impl Calls {
             let most = limits::REQUEST_BYTES_MAX;
             return Err(Fault::new(Code::TooLarge, format!("data has more than {most} bytes")));
         }
+        if limits::TEXT_BYTES_MAX < request.investigation.len() {
+            let text = format!("an investigation has at most {} bytes", limits::TEXT_BYTES_MAX);
+            return Err(Fault::new(Code::BadRequest, text));
+        }
         let claim = self.claim_of(&request)?;
         let id = id_of(request.oid, &[&claim]);
         let admitted = match self.admit_request(&request, data).await {
@@ -183,6 +187,7 @@ impl Calls {
             impersonator: admitted.impersonator,
             level: 0,
             depth: self.depth(&request),
+            secrets: Vec::new(),
             status: if waits { Status::Running } else { Status::Queued },
             lease: waits.then(|| self.new_lease()),
             attempts: 0,

@@ -147,6 +147,7 @@ impl Calls {
             ident: ident.to_owned(),
             level: 0,
             depth: 1,
+            secrets: Vec::new(),
             published_at: self.ports().clock.now(),
         };
         send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)
@@ -178,6 +179,7 @@ impl Calls {
             ident: ident.to_owned(),
             level: 0,
             depth: 1,
+            secrets: Vec::new(),
             published_at: self.ports().clock.now(),
         };
         send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)
@@ -197,6 +199,7 @@ impl Calls {
             ident: "annex".to_owned(),
             level: 0,
             depth: record.depth,
+            secrets: Vec::new(),
             published_at: self.ports().clock.now(),
         };
         send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)

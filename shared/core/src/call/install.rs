@@ -122,6 +122,21 @@ pub(super) async fn fill(
         })
 }
 
+/// Adds the value of a secret that the extension has from a call before, if it still has one.
+pub(super) async fn known(
+    ports: &Ports,
+    oid: Oid,
+    name: &str,
+    secrets: &mut Secrets,
+) -> Result<(), Outage> {
+    if !secrets.contains_key(name)
+        && let Some(value) = secret(ports, oid, name).await?
+    {
+        secrets.insert(name.to_owned(), value);
+    }
+    Ok(())
+}
+
 async fn secret(ports: &Ports, oid: Oid, name: &str) -> Result<Option<Zeroizing<String>>, Outage> {
     #[derive(serde::Deserialize)]
     struct Data {

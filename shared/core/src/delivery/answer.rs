@@ -51,8 +51,7 @@ struct Wire<'a> {
 impl Answer {
     /// Reads an answer's body; the text says why it is none.
     pub fn read(body: &[u8]) -> Result<Self, String> {
-        let text =
-            json::check(body).map_err(|fault| format!("answer cannot be read: {fault}"))?;
+        let text = json::check(body).map_err(|fault| format!("answer cannot be read: {fault}"))?;
         let foreign = || "answer is not an answer of the protocol".to_owned();
         // A list would be read as the members in their order.
         if !text.trim_start().starts_with('{') {
