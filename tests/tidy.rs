@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use annex_core::fault::Code;
 use annex_tests::clauses::{self, CONTRACTS};
 use annex_tests::repository::{File, files, root};
 
@@ -203,31 +202,6 @@ fn copies_of_the_clauses_are_those_of_the_contracts() {
         let Some(source) = clauses::source_table(contract) else { continue };
         assert_eq!(clauses::read_table(&copy), clauses::read_table(&source), "{contract}");
     }
-}
-
-/// The reference page of the codes.
-fn errors_page() -> String {
-    let mut page = String::from(
-        "# Error codes\n\n\
-         Every error answer is `{\"error\": text, \"code\": word}`. A code is never renamed. This page is made from\n\
-         `shared/core/src/fault.rs` (`UPDATE_DOCS=1 cargo test -p annex-tests --test tidy`).\n\n\
-         | code | status | meaning |\n| --- | --- | --- |\n",
-    );
-    for code in Code::ALL {
-        let row = format!("| `{}` | {} | {} |\n", code.word(), code.status(), code.doc().trim());
-        page.push_str(&row);
-    }
-    page
-}
-
-#[test]
-fn the_page_of_error_codes_is_up_to_date() {
-    let path = root().join("docs/errors.md");
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&path, errors_page()).expect("the page can be written");
-    }
-    let page = std::fs::read_to_string(path).expect("the page is committed");
-    assert_eq!(page, errors_page(), "run with UPDATE_DOCS=1");
 }
 
 /// Names and folders of the packages of the workspace.
