@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::chain::Ask;
+use crate::chain::Asks;
 use crate::fault::{Code, Fault};
 use crate::json;
 use crate::meter::Report;
@@ -27,7 +27,7 @@ pub struct Answer {
     /// The data, exactly as it came.
     pub data: Option<Box<RawValue>>,
     /// Continuations asked for, in order.
-    pub continuations: Vec<Ask>,
+    pub continuations: Asks,
     /// Usage to record.
     pub report: Option<Report>,
 }
@@ -43,7 +43,7 @@ struct Wire<'a> {
     #[serde(default)]
     data: Option<Box<RawValue>>,
     #[serde(default)]
-    continuations: Option<Vec<Ask>>,
+    continuations: Option<Asks>,
     #[serde(default)]
     metrics: Option<Report>,
 }
