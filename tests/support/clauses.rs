@@ -54,7 +54,8 @@ pub fn read_table(table: &str) -> Vec<Clause> {
 
 /// The clauses of a contract: from its author's table where present, else from the copy.
 pub fn clauses(contract: &str) -> Vec<Clause> {
-    let table = source_table(contract).or_else(|| std::fs::read_to_string(root().join(copy_path(contract))).ok());
+    let table = source_table(contract)
+        .or_else(|| std::fs::read_to_string(root().join(copy_path(contract))).ok());
     read_table(&table.unwrap_or_default())
 }
 
@@ -90,7 +91,9 @@ fn of_source(file: &File, named: &mut Named, faults: &mut Vec<String>) {
         let Some(ids) = line.strip_prefix("// covers:") else { continue };
         let place = format!("{}:{}", file.path, number + 1);
         let below = lines[number + 1..].iter().find(|line| !line.starts_with("//"));
-        if !below.is_some_and(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test")) {
+        if !below
+            .is_some_and(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
+        {
             faults.push(format!("{place}: a marker stands directly above a test"));
         }
         for id in ids.split(',').map(str::trim) {
@@ -131,8 +134,11 @@ pub fn coverage(named: &Named) -> Vec<Coverage> {
 
 /// Ids that are named and that no contract has.
 pub fn unknown(named: &Named) -> Vec<String> {
-    let known: BTreeSet<String> =
-        CONTRACTS.iter().flat_map(|(_, contract)| clauses(contract)).map(|clause| clause.id).collect();
+    let known: BTreeSet<String> = CONTRACTS
+        .iter()
+        .flat_map(|(_, contract)| clauses(contract))
+        .map(|clause| clause.id)
+        .collect();
     let unknown = named.iter().filter(|(id, _)| !known.contains(*id));
     unknown.map(|(id, places)| format!("{id} in {places:?}")).collect()
 }

@@ -101,10 +101,8 @@ impl Client {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> std::io::Result<Answer> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", self.address.to_string());
+        let mut request =
+            Request::builder().method(method).uri(path).header("host", self.address.to_string());
         if !self.token.is_empty() {
             request = request.header("authorization", format!("Bearer {}", self.token));
         }

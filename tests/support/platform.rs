@@ -169,7 +169,8 @@ impl Tenant {
     pub async fn usage(&self) -> Vec<(String, u64)> {
         let found = self.get(&format!("/v1/orgs/{}/usage", self.oid)).await.ok();
         let entries = found["usage"].as_array().unwrap().iter();
-        let entry = |e: &Value| (e["sku"].as_str().unwrap().to_owned(), e["value"].as_u64().unwrap());
+        let entry =
+            |e: &Value| (e["sku"].as_str().unwrap().to_owned(), e["value"].as_u64().unwrap());
         let mut all: Vec<_> = entries.map(entry).collect();
         all.sort();
         all

@@ -51,12 +51,7 @@ pub struct Planned {
 /// Decides what becomes of the continuations that the call `key` at `level` asked for.
 ///
 /// Nothing here fails: what cannot be granted as asked is cut or clamped, and told in the texts beside the plan.
-pub fn plan(
-    profile: &Profile,
-    key: &str,
-    level: u32,
-    asks: Asks,
-) -> (Vec<Planned>, Vec<String>) {
+pub fn plan(profile: &Profile, key: &str, level: u32, asks: Asks) -> (Vec<Planned>, Vec<String>) {
     let mut notices = Vec::new();
     if asks.count == 0 {
         return (Vec::new(), notices);
@@ -66,10 +61,8 @@ pub fn plan(
         return (Vec::new(), notices);
     }
     if profile.fanout_max < asks.count {
-        notices.push(format!(
-            "continuation count {} exceeds max {}",
-            asks.count, profile.fanout_max
-        ));
+        notices
+            .push(format!("continuation count {} exceeds max {}", asks.count, profile.fanout_max));
     }
     let child_level = level + 1;
     let child_key = format!("{key}:{child_level}");
@@ -81,7 +74,8 @@ pub fn plan(
             continue;
         };
         if NAME_BYTES_MAX < action.len() {
-            let text = format!("continuation of an action of more than {NAME_BYTES_MAX} bytes dropped");
+            let text =
+                format!("continuation of an action of more than {NAME_BYTES_MAX} bytes dropped");
             notice(&mut notices, text);
             continue;
         }
@@ -99,7 +93,8 @@ pub fn plan(
             continue;
         }
         if REQUEST_BYTES_MAX < state.len() {
-            let text = format!("continuation whose state has more than {REQUEST_BYTES_MAX} bytes dropped");
+            let text =
+                format!("continuation whose state has more than {REQUEST_BYTES_MAX} bytes dropped");
             notice(&mut notices, text);
             continue;
         }
@@ -271,8 +266,10 @@ mod tests {
         check(0, &state(REQUEST_BYTES_MAX), &[0], &[]);
         let text = "continuation whose state has more than 10485760 bytes dropped";
         check(0, &state(REQUEST_BYTES_MAX + 1), &[], &[text]);
-        let text =
-            format!("continuation delay {} exceeds max 300, clamped", "9".repeat(NUMBER_CHARS_SHOWN));
+        let text = format!(
+            "continuation delay {} exceeds max 300, clamped",
+            "9".repeat(NUMBER_CHARS_SHOWN)
+        );
         check(0, &of_delay(&"9".repeat(5_000)), &[300], &[&text]);
     }
 

@@ -65,7 +65,7 @@ pub(super) fn settle(
     notices.extend(said);
     let result = match result {
         Ok(()) => Ok(hidden(answer.data, redactor)),
-        Err(fault) => Err(Fault::new(fault.code, redactor.redact(&fault.message))),
+        Err(fault) => Err(Fault::new(fault.code, redactor.redact(&fault.message)).cut()),
     };
     let mut distinct: Vec<String> = Vec::new();
     for notice in notices {

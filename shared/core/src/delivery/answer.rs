@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use crate::chain::Asks;
 use crate::fault::{Code, Fault};
 use crate::json;
+use crate::limits::ANSWER_ERROR_BYTES_MAX;
 use crate::meter::Report;
 use crate::ports::{SendFault, WebhookAnswer};
 use crate::profile::Profile;
@@ -18,7 +19,7 @@ use super::retry;
 /// An answer of the protocol, read leniently: what is absent, null or of no use is nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
-    /// What went wrong; empty: nothing.
+    /// What went wrong; empty: nothing. At most [`ANSWER_ERROR_BYTES_MAX`] of it.
     pub error: String,
     /// Whether a retry may help, where the extension said so (LC-054).
     pub retriable: Option<bool>,
@@ -51,8 +52,7 @@ struct Wire<'a> {
 impl Answer {
     /// Reads an answer's body; the text says why it is none.
     pub fn read(body: &[u8]) -> Result<Self, String> {
-        let text =
-            json::check(body).map_err(|fault| format!("answer cannot be read: {fault}"))?;
+        let text = json::check(body).map_err(|fault| format!("answer cannot be read: {fault}"))?;
         let foreign = || "answer is not an answer of the protocol".to_owned();
         // A list would be read as the members in their order.
         if !text.trim_start().starts_with('{') {
@@ -60,7 +60,11 @@ impl Answer {
         }
         let wire: Wire<'_> = serde_json::from_str(text).map_err(|_| foreign())?;
         Ok(Self {
-            error: wire.error.unwrap_or_default(),
+            error: wire.error.map_or_else(String::new, |mut error| {
+                error.truncate(error.floor_char_boundary(ANSWER_ERROR_BYTES_MAX));
+                error.shrink_to_fit();
+                error
+            }),
             retriable: match wire.retriable.map(RawValue::get) {
                 Some("true") => Some(true),
                 Some("false") => Some(false),
