@@ -63,7 +63,8 @@ impl Calls {
     async fn ask_schema(&self, extension: &Arc<Extension>) -> Outcome<Arc<ExtensionSchema>> {
         let key = self.ports().ids.uuid().hyphenated().to_string();
         let json = render(&key, Part::SchemaRequest(Empty {}));
-        let failed = |code, text: &str| Fault::new(code, format!("schema request failed: {text}"));
+        let failed =
+            |code, text: &str| Fault::new(code, format!("schema request failed: {text}")).cut();
         let answer = match self.deliver(extension, &json, 0, OnError::Status).await.verdict {
             Verdict::Done(answer) => answer,
             Verdict::Failed(fault, _)
@@ -118,10 +119,10 @@ impl Calls {
             Verdict::Failed(fault, answer) => {
                 let said = answer.is_some_and(|answer: Answer| !answer.error.is_empty());
                 let code = if said { Code::ConfigRefused } else { fault.code };
-                Err(Fault::new(code, redactor.redact(&fault.message)))
+                Err(Fault::new(code, redactor.redact(&fault.message)).cut())
             }
             Verdict::RetrySoon(fault, _) | Verdict::RetryLater(fault, _) => {
-                Err(Fault::new(fault.code, redactor.redact(&fault.message)))
+                Err(Fault::new(fault.code, redactor.redact(&fault.message)).cut())
             }
         }
     }
