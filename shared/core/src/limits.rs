@@ -193,6 +193,9 @@ pub const FAULT_TEXT_BYTES_MAX: usize = 16 << 10;
 /// which is not recognized there, is not shown either.
 pub const ANSWER_ERROR_BYTES_MAX: usize = 256 << 10;
 
+/// Errors of an organization that one answer lists.
+pub const ERRORS_LISTED_MAX: usize = 1_000;
+
 /// Longest text of an organization error, in bytes; the rest is cut.
 pub const ERROR_TEXT_BYTES_MAX: usize = 2_048;
 

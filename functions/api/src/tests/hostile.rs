@@ -1,14 +1,18 @@
 //! Calls that are meant to do harm: each ends, as a record, and costs a bounded amount.
 
+use annex_core::ids::Oid;
 use annex_core::limits::{
-    FAULT_TEXT_BYTES_MAX, INLINE_BYTES_MAX, MESSAGE_SECRETS_BYTES_MAX, NAME_BYTES_MAX,
-    TEXT_BYTES_MAX,
+    ERRORS_LISTED_MAX, FAULT_TEXT_BYTES_MAX, INLINE_BYTES_MAX, MESSAGE_SECRETS_BYTES_MAX,
+    NAME_BYTES_MAX, TEXT_BYTES_MAX,
 };
+use annex_core::org_errors;
+use annex_core::ports::{Commit, Store as _};
+use annex_core::time::Timestamp;
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 
-use super::platform::{Answer, Platform, encode};
+use super::platform::{Answer, NOW, Platform, encode};
 
 struct Ready {
     platform: Platform,
@@ -104,6 +108,22 @@ async fn references_to_a_secret_cannot_make_a_message_of_any_size() {
     let seen = ready.platform.extension.seen.lock().unwrap().len();
     assert_eq!(sign(most + 1).await.code(), "too-large");
     assert_eq!(ready.platform.extension.seen.lock().unwrap().len(), seen, "nothing was sent");
+}
+
+#[tokio::test]
+async fn a_list_of_errors_is_bounded_however_many_an_extension_makes() {
+    let ready = Ready::new().await;
+    let (oid, now) = (Oid::parse(&ready.oid).unwrap(), Timestamp::parse(NOW).unwrap());
+    for first in (0..ERRORS_LISTED_MAX + 100).step_by(100) {
+        let writes = (first..first + 100)
+            .map(|n| org_errors::write(oid, "ext.echo", &n.to_string(), now))
+            .collect();
+        let commit = Commit { writes, ..Commit::default() };
+        ready.platform.store.commit(commit).await.unwrap();
+    }
+    let path = format!("/v1/errors/{}", ready.oid);
+    let listed = ready.platform.get(&ready.owner, &path).await.ok();
+    assert_eq!(listed["errors"].as_array().map(Vec::len), Some(ERRORS_LISTED_MAX));
 }
 
 #[tokio::test]
