@@ -176,6 +176,12 @@ async fn a_root_key_of_the_environment_is_checked_and_kept_in_no_file() {
     let fields = [("secret", "0".repeat(64)), ("oid", "-".to_owned())];
     let fields = [(fields[0].0, fields[0].1.as_str()), (fields[1].0, fields[1].1.as_str())];
     assert_eq!(client.form("POST", "/jwt", &fields).await.fault().0, 401);
+    // What was sealed under it does not open under another one: better said now than at the first secret.
+    assert!(annex.stop("TERM").await.success());
+    let text = "the root key is not the one that the data in";
+    check_refused(&run(with(&"0".repeat(64))), text);
+    let annex = Annex::start_as(with(ROOT_KEY), &data);
+    assert!(annex.stop("TERM").await.success());
 }
 
 #[test]

@@ -12,6 +12,10 @@ pub const PROTOCOL_VERSION: u32 = 20_221_218;
 /// Longest a webhook attempt may last, its body included (LC-031, LC-032).
 pub const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// Longest an attempt to get an extension's schema may last. A caller waits for it before its call is claimed, so all
+/// attempts and the delays between them fit into [`WAIT_MAX`].
+pub const SCHEMA_TIMEOUT: Duration = Duration::from_secs(7);
+
 /// Attempts of one call, the first included (LC-035).
 pub const ATTEMPTS_MAX: u32 = 3;
 
@@ -350,6 +354,10 @@ const _: () = assert!(
 // A commit of events is one the store takes, with the event that goes over the size.
 const _: () = assert!(EVENTS_PER_COMMIT_MAX < COMMIT_WRITES_MAX);
 const _: () = assert!(EVENT_BYTES_MAX + (16 << 10) < ITEM_BYTES_MAX);
+// Schema attempts, and the two delays between them with their jitter, end before a caller stops waiting.
+const _: () = assert!(
+    SCHEMA_TIMEOUT.as_secs() * ATTEMPTS_MAX as u64 * 10 + 12 + 24 < WAIT_MAX.as_secs() * 10
+);
 // A call's token outlasts its lease.
 const _: () = assert!(LEASE.as_secs() < EXTENSION_TOKEN_TTL.as_secs());
 // A message can hold the largest secret.
