@@ -19,6 +19,7 @@ fn main() {
                 .push(Trial::test(format!("{file} can be read"), move || Err(Failed::from(error)))),
         }
     }
+    trials.extend(crash_trials());
     libtest_mimic::run(&arguments, trials).exit();
 }
 
@@ -32,6 +33,30 @@ fn trials_of(case: case::Case) -> Vec<Trial> {
         })
     };
     Backend::ALL.iter().map(trial).collect()
+}
+
+/// Every scenario of `crashes.json`, with the process dying at each of its commits.
+fn crash_trials() -> Vec<Trial> {
+    let scenarios = match case::read(include_str!("crashes.json")) {
+        Ok(scenarios) => scenarios,
+        Err(error) => {
+            let failed = move || Err(Failed::from(error));
+            return vec![Trial::test("crashes.json can be read", failed)];
+        }
+    };
+    let trial = |(scenario, backend): (case::Case, Backend)| {
+        let name = format!("crash: {} [{}]", scenario.name, backend.name());
+        Trial::test(name, move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+            let points = runtime.block_on(harness::crash::run(&scenario, backend))?;
+            println!("{} [{}]: {points} crash points", scenario.name, backend.name());
+            Ok(())
+        })
+    };
+    let pairs = scenarios
+        .into_iter()
+        .flat_map(|scenario| Backend::ALL.iter().map(move |&backend| (scenario.clone(), backend)));
+    pairs.map(trial).collect()
 }
 
 /// Names and texts of the case files, in order.

@@ -2,4 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails where it stands")]
 
+mod answers;
+mod clocks;
+mod crash;
+mod deleted;
+mod disk;
+mod hostile;
+mod http;
 mod passing;
+mod process;
+mod records;
+mod repeats;
+mod secrets;
+mod sizes;
+mod tenants;
+
+/// The `annex` binary.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_annex-child");

@@ -1,4 +1,4 @@
-"""An extension as people write them, on LimaCharlie's own SDK: one action for each thing that can be asked of a platform.
+"""An extension as people write them, on LimaCharlie's own SDK, with an action for each thing a platform is asked for.
 
 Serves on a free port of 127.0.0.1, which it prints. What it is told comes from its environment:
 

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import secrets
+import signal
 import subprocess
 import tempfile
 import time
@@ -209,6 +210,8 @@ def platform():
     folder = tempfile.TemporaryDirectory(prefix="annex-real-clients-")
     # Functions that are registered later run earlier: the processes end before their folder goes.
     atexit.register(folder.cleanup)
+    # As it comes, the signal would end this process alone.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     return Platform(folder.name)
 
 

@@ -247,7 +247,3 @@ class Messages(unittest.TestCase):
                 self.assertNotEqual(message["idempotency_key"], "")
                 self.assertEqual(len(members & message.keys()), 1, message)
                 self.assertEqual(len(message), 3, message)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -20,8 +20,14 @@ pub struct TestClock {
 impl TestClock {
     /// Starts at the real time.
     pub fn start(speed: u32) -> Self {
+        Self::start_off(speed, 0)
+    }
+
+    /// Starts this many seconds after the real time, or before it.
+    pub fn start_off(speed: u32, secs: i64) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        let at_start = Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap());
+        let millis = i64::try_from(since.as_millis()).unwrap() + secs * 1_000;
+        let at_start = Timestamp::from_millis(millis);
         Self { started: Instant::now(), at_start, speed, jumped: AtomicI64::new(0) }
     }
 

@@ -41,7 +41,7 @@ pub struct Message {
     pub wire: Vec<u8>,
     /// What the body decompresses to.
     pub json: String,
-    /// The same, read.
+    /// The same, read; without its data where they hold a number that is too large to be read.
     pub value: Value,
 }
 
@@ -51,7 +51,7 @@ impl Message {
         let mut decoder = flate2::bufread::GzDecoder::new(&wire[..]);
         decoder.read_to_string(&mut json).unwrap();
         assert!(decoder.into_inner().is_empty(), "bytes after the gzip member");
-        let value = serde_json::from_str(&json).unwrap();
+        let value = serde_json::from_str(&json).unwrap_or_else(|_| without_data(&json));
         Self { head, wire, json, value }
     }
 
@@ -89,11 +89,21 @@ impl Message {
 
     /// The data of a request, byte for byte.
     pub fn data(&self) -> String {
-        type Members = HashMap<String, Box<RawValue>>;
         let message: Members = serde_json::from_str(&self.json).unwrap();
         let request: Members = serde_json::from_str(message["request"].get()).unwrap();
         request["data"].get().to_owned()
     }
+}
+
+/// Members of an object, as they came.
+type Members = HashMap<String, Box<RawValue>>;
+
+fn without_data(json: &str) -> Value {
+    let mut message: Members = serde_json::from_str(json).unwrap();
+    let mut request: Members = serde_json::from_str(message["request"].get()).unwrap();
+    request.remove("data");
+    message.insert("request".to_owned(), serde_json::value::to_raw_value(&request).unwrap());
+    serde_json::to_value(message).unwrap()
 }
 
 /// What is done with a connection that is not simply answered.

@@ -8,6 +8,7 @@ pub mod clauses;
 pub mod client;
 pub mod clock;
 pub mod extension;
+pub mod markdown;
 pub mod platform;
 pub mod process;
 pub mod repository;

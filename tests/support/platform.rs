@@ -265,7 +265,13 @@ impl World {
 
     /// Stops it and starts it again on the same folder and clock.
     pub async fn restart(self) -> Self {
-        let Self { clock, platform, folder, .. } = self;
+        let clock = Arc::clone(&self.clock);
+        self.restart_on(clock).await
+    }
+
+    /// Stops it and starts it again on the same folder with another clock.
+    pub async fn restart_on(self, clock: Arc<TestClock>) -> Self {
+        let Self { platform, folder, .. } = self;
         platform.stop().await;
         Self::start_in(folder, clock).await
     }

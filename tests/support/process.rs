@@ -93,8 +93,13 @@ impl Annex {
     }
 
     /// Sends it a signal and waits until it has ended.
-    pub async fn stop(mut self, signal: &str) -> ExitStatus {
+    pub async fn stop(self, signal: &str) -> ExitStatus {
         self.signal(signal);
+        self.ended().await
+    }
+
+    /// Waits until it has ended.
+    pub async fn ended(mut self) -> ExitStatus {
         let asked = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {

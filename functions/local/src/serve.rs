@@ -37,6 +37,9 @@ pub struct ServeOptions {
     pub log: LogFormat,
 }
 
+/// A file would grow beyond what the process may write (`ulimit -f`). The number is the same on Linux and macOS.
+const SIGXFSZ: SignalKind = SignalKind::from_raw(25);
+
 /// The form of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
@@ -52,6 +55,8 @@ pub async fn run(options: ServeOptions) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be listened for")?;
     let mut terminate =
         signal(SignalKind::terminate()).context("SIGTERM cannot be listened for")?;
+    // Its default is to end the process; taken, a write that is too large is an error like that of a full disk.
+    let _too_large = signal(SIGXFSZ).context("SIGXFSZ cannot be listened for")?;
     std::fs::create_dir_all(&options.data)
         .with_context(|| format!("{} cannot be made", options.data.display()))?;
     let settings = Settings {
@@ -104,7 +109,11 @@ fn greet(address: SocketAddr, root_key: Option<&Path>) {
 
 fn log_to_stderr(format: LogFormat) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A line that cannot be written, because the disk of the log is full, is lost. Telling standard error would panic.
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false);
     // A second platform in one process, as tests have it, keeps the first one's log.
     let _ = match format {
         LogFormat::Text => builder.with_ansi(false).try_init(),

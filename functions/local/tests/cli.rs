@@ -78,7 +78,8 @@ async fn answer(State((asked, (status, body))): State<Script>, request: Request)
     if is_token {
         return r#"{"jwt": "t"}"#.into_response();
     }
-    (axum::http::StatusCode::from_u16(status).unwrap(), body).into_response()
+    let status = axum::http::StatusCode::from_u16(status).unwrap();
+    (status, [("annex-invocation-id", "i1")], body).into_response()
 }
 
 #[test]
@@ -105,6 +106,18 @@ scanner:scans  3      2026-01-01T00:00:00.000Z  2026-01-02T00:00:00.000Z
 ";
     assert_eq!(ran, Ran { code: 0, out: out.to_owned(), err: String::new() });
     assert_eq!(platform.asked()[1], format!("GET /v1/orgs/{OID}/usage?by=day [Bearer t]"));
+}
+
+#[test]
+fn quiet_prints_only_what_is_passed_on() {
+    let check = |args: &[&str], body: &'static str, out: &str| {
+        let platform = Platform::start(200, body);
+        let ran = annex(&platform.url, args);
+        assert_eq!(ran, Ran { code: 0, out: format!("{out}\n"), err: String::new() });
+    };
+    check(&["org", "create", "x", "-q"], r#"{"success":true,"data":{"oid":"o1"}}"#, "o1");
+    check(&["key", "create", "x", "--quiet"], r#"{"api_key":"k1","key_hash":"h"}"#, "k1");
+    check(&["request", "x", "a", "--async", "--quiet"], r#"{"status":"queued"}"#, "i1");
 }
 
 #[test]

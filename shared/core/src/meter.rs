@@ -58,8 +58,7 @@ pub fn check(
         .idempotent_key
         .filter(|key| !key.is_empty())
         .unwrap_or_else(|| message_key.to_owned());
-    // It travels in a message, which may not be of any length, and only serves to tell reports apart.
-    let key = match key.len() <= limits::IDEMPOTENCY_KEY_BYTES_MAX {
+    let key = match key.len() <= limits::METRIC_KEY_BYTES_MAX {
         true => key,
         false => keys::digest_hex(&[key.as_bytes()]),
     };
@@ -193,12 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_key_is_told_apart_by_its_hash() {
-        let report = |key: &str| format!(r#"{{"idempotent_key":"{key}"}}"#);
-        let last = "k".repeat(limits::IDEMPOTENCY_KEY_BYTES_MAX);
-        check_report(&report(&last), &last, &[], &[]);
-        let long = format!("{last}k");
-        check_report(&report(&long), &keys::digest_hex(&[long.as_bytes()]), &[], &[]);
+    fn a_key_of_any_length_is_kept_or_known_by_its_digest() {
+        let of = |key: &str| format!(r#"{{"idempotent_key":"{key}"}}"#);
+        let longest = "k".repeat(limits::METRIC_KEY_BYTES_MAX);
+        check_report(&of(&longest), &longest, &[], &[]);
+        let longer = format!("{longest}k");
+        check_report(&of(&longer), &keys::digest_hex(&[longer.as_bytes()]), &[], &[]);
     }
 
     #[test]

@@ -185,6 +185,19 @@ impl World {
     /// What must be so at the end of a case.
     pub(crate) async fn check_end(&mut self, case: &Case) -> Result<(), String> {
         self.check_deliveries(&case.deliveries)?;
+        self.check_records(case).await?;
+        let Some(bounds) = &case.sleeps else { return Ok(()) };
+        let slept: Vec<f64> =
+            self.clock.slept()[self.slept..].iter().map(std::time::Duration::as_secs_f64).collect();
+        let fits = |(found, bounds): (&f64, &[f64; 2])| (bounds[0]..=bounds[1]).contains(found);
+        if slept.len() == bounds.len() && slept.iter().zip(bounds).all(fits) {
+            return Ok(());
+        }
+        Err(format!("it slept {slept:?}"))
+    }
+
+    /// Errors, usage and dead letters at the end of a case.
+    pub(crate) async fn check_records(&mut self, case: &Case) -> Result<(), String> {
         for org in case.org_names() {
             let expected = match &case.errors {
                 None => json!([]),
@@ -202,14 +215,7 @@ impl World {
                 self.dead_letters
             ));
         }
-        let Some(bounds) = &case.sleeps else { return Ok(()) };
-        let slept: Vec<f64> =
-            self.clock.slept()[self.slept..].iter().map(std::time::Duration::as_secs_f64).collect();
-        let fits = |(found, bounds): (&f64, &[f64; 2])| (bounds[0]..=bounds[1]).contains(found);
-        if slept.len() == bounds.len() && slept.iter().zip(bounds).all(fits) {
-            return Ok(());
-        }
-        Err(format!("it slept {slept:?}"))
+        Ok(())
     }
 
     async fn check_errors(&mut self, org: &str, expected: &Value) -> Result<(), String> {

@@ -3,6 +3,7 @@
 mod bindings;
 mod callers;
 pub(crate) mod case;
+pub(crate) mod crash;
 mod door;
 mod expect;
 mod extension;
@@ -11,10 +12,10 @@ mod steps;
 mod tap;
 mod world;
 
-pub(crate) use tap::Death;
-pub(crate) use world::{Backend, World};
+pub(crate) use world::Backend;
 
 use case::Case;
+use world::World;
 
 /// Runs a case; the text says what is not as it says.
 pub(crate) async fn run(case: &Case, backend: Backend) -> Result<(), String> {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::bindings::Bindings;
 use super::case::{Answer, Generate, Step};
 use super::door::{Call, Reply, pack};
+use super::tap::Queued;
 use super::world::World;
 
 /// How often the schedule of the daily update runs.
@@ -39,8 +40,8 @@ impl World {
         } else if step.publish_again.is_some() {
             self.publish_again();
         } else if step.redeliver.is_some() {
-            for message in std::mem::take(&mut self.handed) {
-                self.process.tap.put_back(message, self.clock.steady(), 0);
+            for Queued { queue, body, .. } in std::mem::take(&mut self.handed) {
+                self.process.tap.send(Outgoing { queue, body, delay: Duration::ZERO });
             }
         } else if step.restart.is_some() {
             self.restart(None);

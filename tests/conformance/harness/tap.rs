@@ -40,6 +40,8 @@ struct State {
     numbers: u64,
     queued: BTreeMap<u64, Queued>,
     held: HashMap<uuid::Uuid, u64>,
+    in_flight: BTreeMap<u64, Queued>,
+    sent: Vec<String>,
     full: bool,
 }
 
@@ -81,14 +83,33 @@ impl Tap {
 
     /// Puts a message back.
     pub(crate) fn put_back(&self, message: Queued, due: Timestamp, receives: u32) {
-        self.state().push(due, message.queue, message.body, receives);
+        let mut state = self.state();
+        state.in_flight.remove(&message.number);
+        state.push(due, message.queue, message.body, receives);
+    }
+
+    /// Forgets a message that was worked on.
+    pub(crate) fn finish(&self, message: &Queued) {
+        self.state().in_flight.remove(&message.number);
     }
 
     /// Takes the message that is due first.
     pub(crate) fn take_first(&self) -> Option<Queued> {
         let mut state = self.state();
         let first = state.queued.values().min_by_key(|found| (found.due, found.number))?.number;
-        state.queued.remove(&first)
+        let message = state.queued.remove(&first)?;
+        state.in_flight.insert(first, message.clone());
+        Some(message)
+    }
+
+    /// The bodies of all messages that were sent with commits, in order.
+    pub(crate) fn sent(&self) -> Vec<String> {
+        self.state().sent.clone()
+    }
+
+    /// Commits of this process so far.
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
     }
 
     /// The process has died and another one starts, which dies at its commit number `death.0`, counted from 0. What the
@@ -103,6 +124,10 @@ impl Tap {
                 message.due = now;
             }
         }
+        for (_, message) in std::mem::take(&mut state.in_flight) {
+            state.push(now, message.queue, message.body, message.receives + 1);
+        }
+        drop(state);
         Self::of(Arc::clone(&self.machine), self.epoch + 1, death)
     }
 
@@ -132,6 +157,7 @@ impl Tap {
             let now = self.machine.clock.steady();
             let mut state = self.state();
             for out in sends {
+                state.sent.push(out.body.clone());
                 state.push(now.plus(out.delay), out.queue, out.body, 0);
             }
             for hold in holds {

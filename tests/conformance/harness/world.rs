@@ -12,6 +12,7 @@ use annex_core::ports::{Clock as _, Handler, Message, Ports, QueueName, Store};
 use annex_core::telemetry::Telemetry;
 use annex_core::testkit::{FixedKeyring, ManualClock, MemoryBlobs, MemoryStore, SeededIds};
 use annex_core::time::Timestamp;
+use annex_embedded::Embedded;
 use axum::Router;
 
 use super::bindings::Bindings;
@@ -26,22 +27,26 @@ use super::tap::{Death, Queued, Tap};
 pub(crate) enum Backend {
     /// In the store of the test kit.
     Memory,
+    /// In the store of one machine, on a disk in memory.
+    Embedded,
 }
 
 impl Backend {
     /// Every backend.
-    pub(crate) const ALL: &[Self] = &[Self::Memory];
+    pub(crate) const ALL: &[Self] = &[Self::Memory, Self::Embedded];
 
     /// Its name in the name of a trial.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
+            Self::Embedded => "embedded",
         }
     }
 
     fn open(self, clock: Arc<ManualClock>) -> Arc<dyn Store> {
         match self {
             Self::Memory => Arc::new(MemoryStore::new(clock)),
+            Self::Embedded => Embedded::in_memory(clock).expect("a disk in memory has room"),
         }
     }
 }
@@ -280,9 +285,13 @@ impl World {
                 meter::Meter::new(self.process.ports.store.clone()).handle(vec![message]).await
             }
         };
-        let Some(undone) = undone.into_iter().next() else { return };
+        let Some(undone) = undone.into_iter().next() else {
+            self.process.tap.finish(&queued);
+            return;
+        };
         let receives = queued.receives + u32::from(undone.counts);
         if QUEUE_RECEIVES_MAX <= receives {
+            self.process.tap.finish(&queued);
             self.dead_letters.push(queued);
             return;
         }

@@ -165,9 +165,11 @@ mod tests {
     fn every_command_of_the_manual_is_read() {
         for line in [
             "org create demo",
+            "org create demo --quiet",
             "org list",
             "org show",
             "key create ci --perms org.get,secret.get",
+            "key create ci -q",
             "key list",
             "key delete 0f",
             "extension register x --url https://h/ --secret-file f --permission a,b --event update",
@@ -191,6 +193,7 @@ mod tests {
             "config delete x",
             "request x scan --data - --idempotency-key k --wait 3 --follow",
             "request x scan --async",
+            "request x scan --async --quiet",
             "invocation show i",
             "error list",
             "error dismiss x",
@@ -235,6 +238,7 @@ mod tests {
         parse("request x a --wait 25");
         check_refused("request x a --wait 26", ErrorKind::ValueValidation);
         check_refused("request x a --wait 1 --async", ErrorKind::ArgumentConflict);
+        check_refused("request x a --follow --quiet", ErrorKind::ArgumentConflict);
     }
 
     #[test]

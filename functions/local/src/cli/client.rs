@@ -42,6 +42,8 @@ pub struct Client {
 pub struct Answer {
     /// The status, from 200 to 299.
     pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
     /// The body, as it came.
     pub body: Bytes,
 }
@@ -137,17 +139,17 @@ impl Client {
                     broke(format!("the connection broke: {}", root_cause(&error)))
                 }
             })?;
-            let status = response.status().as_u16();
+            let (status, headers) = (response.status().as_u16(), response.headers().clone());
             let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
             let body = body.map_err(|error| broke(format!("the answer broke off: {error}")))?;
-            Ok::<_, Error>((status, body.to_bytes()))
+            Ok::<_, Error>((status, headers, body.to_bytes()))
         };
-        let (status, body) =
+        let (status, headers, body) =
             tokio::time::timeout(ANSWER_TIMEOUT, exchange).await.map_err(|_| {
                 broke(format!("no answer within {} seconds", ANSWER_TIMEOUT.as_secs()))
             })??;
         if (200..300).contains(&status) {
-            Ok(Answer { status, body })
+            Ok(Answer { status, headers, body })
         } else {
             Err(Error::refused(status, &body))
         }

@@ -13,13 +13,16 @@ pub enum Command {
     #[command(after_help = "\
 Examples:
   annex key create ci --perms ext.request,org.get
-  export ANNEX_API_KEY=$(annex key create ci --output json | jq -r .api_key)")]
+  export ANNEX_API_KEY=$(annex key create ci --quiet)")]
     Create {
         /// What people call it
         name: String,
         /// What it may do, with commas between; `*` is everything in the organization
         #[arg(long, value_delimiter = ',', value_name = "PERMISSION", default_value = "*")]
         perms: Vec<String>,
+        /// Print nothing but the key
+        #[arg(long, short)]
+        quiet: bool,
     },
     /// List keys; the keys themselves are not kept and cannot be shown
     List,
@@ -33,10 +36,13 @@ Examples:
 /// Does what was typed.
 pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
     match command {
-        Command::Create { name, perms } => {
+        Command::Create { name, perms, quiet } => {
             let fields = [("key_name", &*name), ("perms", &*perms.join(","))];
             let call = session.org(Method::POST, &["keys"])?.form(&fields);
             let answer = call.send("creating the key").await?;
+            if quiet {
+                return session.print_member(&answer, "/api_key");
+            }
             session.print_with(&answer, |value| {
                 let member = |name| value.get(name).and_then(Value::as_str).unwrap_or_default();
                 format!(

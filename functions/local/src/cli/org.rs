@@ -13,10 +13,13 @@ pub enum Command {
     #[command(after_help = "\
 Examples:
   annex org create demo
-  export ANNEX_OID=$(annex org create demo --output json | jq -r .data.oid)")]
+  export ANNEX_OID=$(annex org create demo --quiet)")]
     Create {
         /// What people call it
         name: String,
+        /// Print nothing but its id
+        #[arg(long, short)]
+        quiet: bool,
     },
     /// List the organizations that the key can reach
     List,
@@ -31,7 +34,7 @@ Examples:
 /// Does what was typed.
 pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
     match command {
-        Command::Create { name } => create(&name, session).await,
+        Command::Create { name, quiet } => create(&name, quiet, session).await,
         Command::List => {
             // The key alone says what can be reached, so the token is for no organization.
             let call = session.operator(Method::GET, &["user", "orgs"]);
@@ -54,10 +57,13 @@ pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
     }
 }
 
-async fn create(name: &str, session: &Session) -> Result<(), Error> {
+async fn create(name: &str, quiet: bool, session: &Session) -> Result<(), Error> {
     let call = session.operator(Method::POST, &["orgs", "new"]);
     let fields = [("name", name), ("loc", "auto")];
     let answer = call.form(&fields).send("creating the organization").await?;
+    if quiet {
+        return session.print_member(&answer, "/data/oid");
+    }
     session.print_with(&answer, |value| {
         let oid = value.pointer("/data/oid").and_then(Value::as_str).unwrap_or_default();
         format!("created organization {name}\n\n  export ANNEX_OID={oid}")

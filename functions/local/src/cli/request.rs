@@ -41,11 +41,18 @@ pub struct Options {
     /// Let the action act as you, where it asks for that
     #[arg(long)]
     impersonate: bool,
+    /// Print nothing but the id of the call
+    #[arg(long, short, conflicts_with = "follow")]
+    quiet: bool,
 }
 
 /// Does what was typed.
 pub async fn run(options: Options, session: &Session) -> Result<(), Error> {
     let answer = call(&options, session).await?;
+    if options.quiet {
+        let id = answer.headers.get("annex-invocation-id").and_then(|id| id.to_str().ok());
+        return output::line(&output::printable(id.unwrap_or_default()));
+    }
     if answer.status != 202 {
         return session.print_with(&answer, data);
     }

@@ -71,6 +71,15 @@ impl Session {
         self.print_with(answer, |_| output::printable(sentence))
     }
 
+    /// Prints nothing but the text at `pointer` (RFC 6901) of an answer, so that it can be passed on.
+    pub fn print_member(&self, answer: &Answer, pointer: &str) -> Result<(), Error> {
+        let value: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let text = value.pointer(pointer).and_then(Value::as_str).ok_or_else(|| {
+            Error::Local(format!("the platform answered without {}", pointer.trim_matches('/')))
+        })?;
+        output::line(&output::printable(text))
+    }
+
     /// Prints an answer the way `render` shows it, or as it came.
     pub fn print_with(
         &self,

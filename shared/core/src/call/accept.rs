@@ -42,9 +42,8 @@ impl Calls {
             let most = limits::REQUEST_BYTES_MAX;
             return Err(Fault::new(Code::TooLarge, format!("data has more than {most} bytes")));
         }
-        if request.investigation.len() > limits::TEXT_BYTES_MAX {
-            let most = limits::TEXT_BYTES_MAX;
-            let text = format!("the id of an investigation has more than {most} bytes");
+        if limits::TEXT_BYTES_MAX < request.investigation.len() {
+            let text = format!("an investigation has at most {} bytes", limits::TEXT_BYTES_MAX);
             return Err(Fault::new(Code::BadRequest, text));
         }
         let claim = self.claim_of(&request)?;
@@ -187,6 +186,7 @@ impl Calls {
             impersonator: admitted.impersonator,
             level: 0,
             depth: self.depth(&request),
+            secrets: Vec::new(),
             status: if waits { Status::Running } else { Status::Queued },
             lease: waits.then(|| self.new_lease()),
             attempts: 0,

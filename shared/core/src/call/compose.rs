@@ -24,16 +24,27 @@ pub(super) struct Install {
     pub(super) schema: Arc<ExtensionSchema>,
 }
 
-/// A message, and the secret values that went into it.
+/// A message, and the secret values that the extension has by then.
 pub(super) struct Composed {
     pub(super) json: Vec<u8>,
     pub(super) secrets: Secrets,
+    /// The token in it; empty: none.
+    token: String,
 }
 
 impl Composed {
-    /// Hides the secrets that went into the message.
+    /// Hides the secrets in data that are answered.
     pub(super) fn redactor(&self) -> Redactor {
-        Redactor::new(self.secrets.iter().map(|(name, value)| (name.clone(), value.to_string())))
+        Redactor::new(self.hidden())
+    }
+
+    /// Hides them in errors, and the token as well: an extension may quote the whole message.
+    pub(super) fn error_redactor(&self) -> Redactor {
+        Redactor::new(self.hidden().chain([("token".to_owned(), self.token.clone())]))
+    }
+
+    fn hidden(&self) -> impl Iterator<Item = (String, String)> {
+        self.secrets.iter().map(|(name, value)| (name.clone(), value.to_string()))
     }
 }
 
@@ -47,7 +58,7 @@ impl Calls {
             let error = record.data.load(ports, oid, name).await?;
             let error: String = serde_json::from_str(&error).unwrap_or_default();
             let json = render(&record.key, Part::ErrorReport { error: &error, oid });
-            return Ok(Composed { json, secrets });
+            return Ok(Composed { json, secrets, token: String::new() });
         }
         let config =
             install::config(ports, oid, name, &install.schema.config, &mut secrets).await?;
@@ -75,7 +86,10 @@ impl Calls {
             }
             Kind::ErrorReport => unreachable!("composed above"),
         };
-        Ok(Composed { json, secrets })
+        for name in &record.secrets {
+            install::known(ports, oid, name, &mut secrets).await?;
+        }
+        Ok(Composed { json, secrets, token })
     }
 
     /// The data of a request. A continuation's state is the extension's own and is passed as it is: a reference to a

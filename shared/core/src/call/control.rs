@@ -148,6 +148,7 @@ impl Calls {
             ident: ident.to_owned(),
             level: 0,
             depth: 1,
+            secrets: Vec::new(),
             published_at: self.ports().clock.now(),
         };
         send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)
@@ -179,6 +180,7 @@ impl Calls {
             ident: ident.to_owned(),
             level: 0,
             depth: 1,
+            secrets: Vec::new(),
             published_at: self.ports().clock.now(),
         };
         send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)
@@ -198,6 +200,7 @@ impl Calls {
             ident: "annex".to_owned(),
             level: 0,
             depth: record.depth,
+            secrets: Vec::new(),
             published_at: self.ports().clock.now(),
         };
         send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)

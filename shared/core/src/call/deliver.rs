@@ -63,7 +63,9 @@ impl Calls {
             if attempts >= profile.attempts_max {
                 return Delivered { verdict: Verdict::Failed(fault, answer), reports, attempts };
             }
-            tracing::debug!(extension = %extension.definition.name, attempts, "attempt failed: {fault}");
+            // Not its text: those are the extension's words, with whatever secrets it quotes.
+            let (name, code) = (&extension.definition.name, fault.code.word());
+            tracing::debug!(extension = %name, attempts, code, "attempt failed");
             reports.extend(answer.and_then(|answer: Answer| answer.report));
             ports.clock.sleep(retry::delay(attempts, ports.ids.random())).await;
         }

@@ -53,6 +53,9 @@ pub(super) struct Start {
     pub(super) level: u32,
     /// Depth in its chain of calls across extensions.
     pub(super) depth: u32,
+    /// Names of the secrets that the extension got before in the chain: its answer is redacted of them too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) secrets: Vec<String>,
     /// When it was published. A repeat within the dedupe time of an earlier publish is dropped.
     pub(super) published_at: Timestamp,
 }
@@ -75,6 +78,7 @@ mod tests {
             ident: "i".to_owned(),
             level: 0,
             depth: 1,
+            secrets: vec!["key".to_owned()],
             published_at: Timestamp::default(),
         };
         let text = serde_json::to_string(&Job::Start(Box::new(start))).unwrap();

@@ -130,6 +130,9 @@ pub(super) struct Record {
     pub(super) level: u32,
     /// Depth in its chain of calls across extensions.
     pub(super) depth: u32,
+    /// Names of the secrets that the extension got before in the chain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) secrets: Vec<String>,
     /// Where it stands.
     pub(super) status: Status,
     /// Who works on it.

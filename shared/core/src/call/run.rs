@@ -51,12 +51,20 @@ struct Run {
     answer: Option<Answer>,
     reports: Vec<Report>,
     redactor: Redactor,
+    /// Names of the secrets that the extension has.
+    secrets: Vec<String>,
 }
 
 impl Run {
     fn refused(fault: Fault) -> Self {
         let redactor = Redactor::new(std::iter::empty());
-        Self { result: Err(fault), answer: None, reports: Vec::new(), redactor }
+        Self {
+            result: Err(fault),
+            answer: None,
+            reports: Vec::new(),
+            redactor,
+            secrets: Vec::new(),
+        }
     }
 }
 
@@ -86,7 +94,6 @@ impl Calls {
             Ok(install) => match self.compose(&record, &install).await {
                 Err(fault) => Run::refused(fault),
                 Ok(message) => {
-                    let redactor = message.redactor();
                     let delivered = self
                         .deliver(
                             &install.extension,
@@ -96,27 +103,24 @@ impl Calls {
                         )
                         .await;
                     record.attempts = delivered.attempts;
-                    match delivered.verdict {
+                    let (result, answer) = match delivered.verdict {
                         Verdict::RetryLater(fault, asked) if self.may_wait(&record) => {
-                            tracing::debug!(id = %record.id, "waits: {fault}");
+                            tracing::debug!(id = %record.id, code = fault.code.word(), "waits");
                             return self.wait(record, revision, hold, asked).await;
                         }
-                        Verdict::RetryLater(fault, _) => Run {
-                            result: Err(fault),
-                            answer: None,
-                            reports: delivered.reports,
-                            redactor,
-                        },
-                        Verdict::Done(answer) => Run {
-                            result: Ok(()),
-                            answer: Some(answer),
-                            reports: delivered.reports,
-                            redactor,
-                        },
+                        Verdict::RetryLater(fault, _) => (Err(fault), None),
+                        Verdict::Done(answer) => (Ok(()), Some(answer)),
                         Verdict::Failed(fault, answer) | Verdict::RetrySoon(fault, answer) => {
-                            Run { result: Err(fault), answer, reports: delivered.reports, redactor }
+                            (Err(fault), answer)
                         }
-                    }
+                    };
+                    let redactor = match &result {
+                        Ok(()) => message.redactor(),
+                        Err(_) => message.error_redactor(),
+                    };
+                    let names = message.secrets.into_keys();
+                    let secrets = names.take(limits::MESSAGE_SECRETS_MAX).collect();
+                    Run { result, answer, reports: delivered.reports, redactor, secrets }
                 }
             },
         };
@@ -203,7 +207,7 @@ impl Calls {
             released: hold.into_iter().collect(),
             ..Commit::default()
         };
-        self.follow(&record, effects, &mut commit).await?;
+        self.follow(&record, effects, run.secrets, &mut commit).await?;
         self.store(record, commit).await
     }
 
@@ -235,6 +239,7 @@ impl Calls {
         &self,
         record: &Record,
         effects: Effects,
+        secrets: Vec<String>,
         commit: &mut Commit,
     ) -> Result<(), Outage> {
         let now = self.ports().clock.now();
@@ -273,6 +278,7 @@ impl Calls {
                 ident: record.ident.clone(),
                 level: planned.level,
                 depth: record.depth,
+                secrets: secrets.clone(),
                 published_at: now,
             };
             commit.sends.push(send(QueueName::Resume, &Job::Start(Box::new(start)), planned.delay));

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use crate::chain::{self, Planned};
 use crate::delivery::answer::Answer;
 use crate::fault::Fault;
+use crate::limits::{ERROR_TEXT_BYTES_MAX, SKU_BYTES_MAX};
 use crate::meter::{self, Report, Usage};
 use crate::profile::Profile;
 use crate::redact::Redactor;
@@ -54,27 +55,55 @@ pub(super) fn settle(
         let (key, skus, said) = meter::check(profile, report, &record.key);
         notices.extend(said);
         if !skus.is_empty() {
+            let key = redactor.redact(&key).into_owned();
+            let shown = |(sku, value): (String, u64)| {
+                let mut sku = redactor.redact(&sku).into_owned();
+                sku.truncate(sku.floor_char_boundary(SKU_BYTES_MAX));
+                (sku, value)
+            };
+            let skus = merged(skus.into_iter().map(shown));
             let extension = record.extension.clone();
             usage.push(Usage { oid: record.oid, extension, key, at: now, skus });
         }
     }
-    let (planned, said) = match record.kind {
+    let (mut planned, said) = match record.kind {
         Kind::ErrorReport => Default::default(),
         _ => chain::plan(profile, &record.key, record.level, answer.continuations),
     };
     notices.extend(said);
+    for planned in &mut planned {
+        // It is stored as it is, and named in errors. The state is sealed.
+        planned.action = redactor.redact(&planned.action).into_owned();
+    }
     let result = match result {
         Ok(()) => Ok(hidden(answer.data, redactor)),
         Err(fault) => Err(Fault::new(fault.code, redactor.redact(&fault.message)).cut()),
     };
     let mut distinct: Vec<String> = Vec::new();
     for notice in notices {
-        let notice = redactor.redact(&notice).into_owned();
+        let notice = cut(&redactor.redact(&notice), ERROR_TEXT_BYTES_MAX).to_owned();
         if !distinct.contains(&notice) && distinct.len() < NOTICES_MAX {
             distinct.push(notice);
         }
     }
     Settlement { result, effects: Effects { planned, usage, notices: distinct } }
+}
+
+/// The longest start of `text` of at most `bytes` bytes that ends between two characters.
+fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// SKUs whose names became equal are one.
+fn merged(skus: impl Iterator<Item = (String, u64)>) -> Vec<(String, u64)> {
+    let mut merged: Vec<(String, u64)> = Vec::new();
+    for (sku, value) in skus {
+        match merged.iter_mut().find(|(known, _)| *known == sku) {
+            Some((_, sum)) => *sum = sum.saturating_add(value),
+            None => merged.push((sku, value)),
+        }
+    }
+    merged
 }
 
 /// The data for the caller. An answer can be a hundred megabytes: it is not copied unless it holds a secret.

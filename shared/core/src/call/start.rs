@@ -108,6 +108,7 @@ impl Calls {
             impersonator: None,
             level: start.level,
             depth: start.depth,
+            secrets: start.secrets.clone(),
             status: Status::Running,
             lease: Some(self.new_lease()),
             attempts: 0,

@@ -207,7 +207,7 @@ pub async fn list(ports: &Ports) -> Outcome<Vec<Definition>> {
 }
 
 fn unknown(name: &ExtensionName) -> Fault {
-    Fault::new(Code::NotFound, format!("there is no extension {name}"))
+    Fault::new(Code::NotFound, format!("unknown extension: {name}"))
 }
 
 const _: () = assert!(SHARED_SECRET_CHARS_MIN < TEXT_BYTES_MAX);
