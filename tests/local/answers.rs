@@ -4,6 +4,7 @@ use annex_tests::extension::{Extension, Message, Reply};
 use annex_tests::platform::{Tenant, World};
 use annex_tests::wait::until;
 use futures_util::future::join_all;
+use serde_json::json;
 
 /// So much faster than the clock on the wall, retries take no time.
 const FAST: u32 = 50;
@@ -292,4 +293,35 @@ async fn an_extension_that_is_not_there_fails_the_call_and_works_once_it_is() {
     let (status, code, _) = tenant.call("nameless", "echo", "{}").await.fault();
     assert_eq!((status, code.as_str()), (502, "extension-unreachable"));
     assert_eq!(world.dead_letters().await, 0);
+}
+
+#[tokio::test]
+async fn no_connection_is_made_to_a_private_address_unless_that_is_allowed() {
+    let inside = Extension::echo().await;
+    let world = World::start_public().await;
+    let tenant = world.operator.tenant("demo").await;
+    let port = inside.address.port();
+    for host in [
+        "127.0.0.1",
+        "[::ffff:127.0.0.1]",
+        "0177.0.0.1",
+        "2130706433",
+        "127.1",
+        "[::1]",
+        "169.254.169.254",
+    ] {
+        for url in [format!("http://{host}:{port}/"), format!("https://{host}:{port}/")] {
+            let definition = json!({"name": "ext", "url": url, "secret": "s".repeat(32)});
+            let path = "/v1/extension/definition";
+            let answer = world.operator.json("POST", path, &definition.to_string()).await;
+            assert_eq!(answer.fault().0, 400, "{url}");
+        }
+    }
+    // A name is looked at when it is resolved.
+    world.operator.register_at("ext", &format!("https://localhost:{port}/")).await;
+    tenant.subscribe("ext").await;
+    let (status, code, text) = tenant.call("ext", "echo", "{}").await.fault();
+    assert_eq!((status, code.as_str()), (502, "extension-unreachable"));
+    assert!(text.starts_with("schema request failed: target refused: "), "{text}");
+    assert_eq!(inside.all().len(), 0);
 }

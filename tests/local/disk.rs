@@ -219,7 +219,6 @@ async fn a_small_file_system_that_fills_up_loses_nothing_and_recovers_when_it_gr
     let (annex, _, tenant) = started(&data, &extension).await;
     let accepted = fill_by_load(&tenant).await;
     assert!(!accepted.is_empty());
-    check_refused(&tenant, "key").await;
     check_kept(&tenant, &accepted).await;
     disk.grow(64);
     until("writing", || async {

@@ -37,7 +37,7 @@ async fn an_action_of_two_megabytes_is_no_action() {
     let asks = json!([{"action": long}, {"action": "more", "state": {"n": 1}}]);
     let (extension, _world, tenant) = answering(continuations(&asks)).await;
     assert_eq!(extension.requests("more").len(), 1, "the other one goes out");
-    let text = "continuation whose action is no name dropped";
+    let text = "continuation of an action of more than 128 bytes dropped";
     assert_eq!(tenant.errors().await, [("ext.echo".to_owned(), text.to_owned())]);
 }
 

@@ -74,8 +74,9 @@ pub fn plan(profile: &Profile, key: &str, level: u32, asks: Asks) -> (Vec<Planne
             continue;
         };
         if NAME_BYTES_MAX < action.len() {
-            let text = "continuation whose action is no name dropped";
-            notice(&mut notices, text.to_owned());
+            let text =
+                format!("continuation of an action of more than {NAME_BYTES_MAX} bytes dropped");
+            notice(&mut notices, text);
             continue;
         }
         let (delay, clamped) = delay(profile, ask.in_delay_sec.as_deref());
@@ -248,7 +249,12 @@ mod tests {
     fn an_ask_for_an_action_that_no_schema_has_is_dropped_and_noticed() {
         let of = |length: usize| format!(r#"[{{"action":"{}"}}]"#, "a".repeat(length));
         check(0, &of(NAME_BYTES_MAX), &[0], &[]);
-        check(0, &of(NAME_BYTES_MAX + 1), &[], &["continuation whose action is no name dropped"]);
+        check(
+            0,
+            &of(NAME_BYTES_MAX + 1),
+            &[],
+            &["continuation of an action of more than 128 bytes dropped"],
+        );
     }
 
     #[test]
@@ -262,6 +268,10 @@ mod tests {
 
     #[test]
     fn what_is_too_large_is_dropped_and_no_notice_is_longer_than_a_line() {
+        let action = |bytes: usize| format!(r#"[{{"action":"{}"}}]"#, "a".repeat(bytes));
+        check(0, &action(NAME_BYTES_MAX), &[0], &[]);
+        let text = "continuation of an action of more than 128 bytes dropped";
+        check(0, &action(NAME_BYTES_MAX + 1), &[], &[text]);
         let state = |bytes: usize| {
             format!(r#"[{{"action":"a","state":{{"x":"{}"}}}}]"#, "x".repeat(bytes - 8))
         };
