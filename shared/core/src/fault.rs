@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use crate::limits::FAULT_TEXT_BYTES_MAX;
+use crate::limits::CALL_ERROR_BYTES_MAX;
 use crate::ports::Outage;
 
 /// A refusal or a failure, as the caller sees it.
@@ -23,10 +23,10 @@ impl Fault {
         Self { code, message: message.into() }
     }
 
-    /// With a text of at most [`FAULT_TEXT_BYTES_MAX`]: the start of it. For texts from outside, once their secrets are
+    /// With a text of at most [`CALL_ERROR_BYTES_MAX`]: the start of it. For texts from outside, once their secrets are
     /// hidden.
     pub fn cut(mut self) -> Self {
-        self.message.truncate(self.message.floor_char_boundary(FAULT_TEXT_BYTES_MAX));
+        self.message.truncate(self.message.floor_char_boundary(CALL_ERROR_BYTES_MAX));
         self
     }
 
@@ -143,7 +143,7 @@ mod tests {
         let check = |text: &str, cut: &str| {
             assert_eq!(Fault::new(Code::Internal, text).cut().message, cut);
         };
-        let full = "x".repeat(FAULT_TEXT_BYTES_MAX);
+        let full = "x".repeat(CALL_ERROR_BYTES_MAX);
         check(&full, &full);
         check(&format!("{full}y"), &full);
         check(&format!("{}é", &full[1..]), &full[1..]);

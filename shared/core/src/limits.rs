@@ -190,9 +190,6 @@ pub const RECORD_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
 /// How long an error of an organization is kept after it was last seen.
 pub const ERROR_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
 
-/// Longest text of a fault that a caller is told and a record keeps, in bytes; the rest is cut.
-pub const FAULT_TEXT_BYTES_MAX: usize = 16 << 10;
-
 /// As much of an extension's error text as is looked at, in bytes. Far more than is shown, so that a secret at its end,
 /// which is not recognized there, is not shown either.
 pub const ANSWER_ERROR_BYTES_MAX: usize = 256 << 10;
@@ -323,6 +320,9 @@ pub const WAIT_MAX: Duration = Duration::from_secs(25);
 
 // --- Secrets ---
 
+/// Secrets whose values are in one message. Their names travel with what its answer continues.
+pub const MESSAGE_SECRETS_MAX: usize = 256;
+
 /// Values of secrets in one message, and what they take in it however often each stands there, in bytes: a reference is
 /// short, and its value can be long.
 pub const MESSAGE_SECRETS_BYTES_MAX: usize = 512 << 10;
@@ -343,10 +343,13 @@ const _: () = assert!(CONTINUATION_DELAY_MAX.as_secs() <= QUEUE_DELAY_MAX.as_sec
 const _: () = assert!(SLOW_RETRY_DELAY_MAX.as_secs() <= QUEUE_DELAY_MAX.as_secs());
 // The slow path is slower than any fast retry.
 const _: () = assert!(RETRY_DELAY_MAX.as_secs() < SLOW_RETRY_DELAY.as_secs());
-const _: () = assert!(ERROR_TEXT_BYTES_MAX < FAULT_TEXT_BYTES_MAX);
-const _: () = assert!(FAULT_TEXT_BYTES_MAX < ANSWER_ERROR_BYTES_MAX);
+const _: () = assert!(ERROR_TEXT_BYTES_MAX < CALL_ERROR_BYTES_MAX);
+const _: () = assert!(CALL_ERROR_BYTES_MAX < ANSWER_ERROR_BYTES_MAX);
+// The names of a message's secrets fit a record, and a message, beside the rest.
+const _: () =
+    assert!(MESSAGE_SECRETS_MAX * (NAME_BYTES_MAX + 3) + 3 * INLINE_BYTES_MAX < ITEM_BYTES_MAX);
 // A fault stays inline in a record, and in a message, however it is escaped.
-const _: () = assert!(6 * FAULT_TEXT_BYTES_MAX + 2 * INLINE_BYTES_MAX < ITEM_BYTES_MAX);
+const _: () = assert!(6 * CALL_ERROR_BYTES_MAX + 2 * INLINE_BYTES_MAX < ITEM_BYTES_MAX);
 // A lease outlasts the longest run of one call: its attempts and the delays between.
 const _: () = assert!(
     WEBHOOK_TIMEOUT.as_secs() * ATTEMPTS_MAX as u64 + RETRY_DELAY_MAX.as_secs() < LEASE.as_secs()

@@ -2,8 +2,8 @@
 
 use annex_core::ids::Oid;
 use annex_core::limits::{
-    ERRORS_LISTED_MAX, FAULT_TEXT_BYTES_MAX, INLINE_BYTES_MAX, MESSAGE_SECRETS_BYTES_MAX,
-    NAME_BYTES_MAX, TEXT_BYTES_MAX,
+    CALL_ERROR_BYTES_MAX, ERRORS_LISTED_MAX, INLINE_BYTES_MAX, MESSAGE_SECRETS_BYTES_MAX,
+    MESSAGE_SECRETS_MAX, NAME_BYTES_MAX, TEXT_BYTES_MAX,
 };
 use annex_core::org_errors;
 use annex_core::ports::{Commit, Store as _};
@@ -61,7 +61,7 @@ async fn a_call_ends_whatever_the_size_of_what_its_extension_says() {
     for status in [200, 400, 500, 418] {
         let (state, error) =
             ready.ends(status, &json!({"version": 1, "error": long, "retriable": false})).await;
-        assert_eq!((state.as_str(), error.len()), ("failed", FAULT_TEXT_BYTES_MAX), "{status}");
+        assert_eq!((state.as_str(), error.len()), ("failed", CALL_ERROR_BYTES_MAX), "{status}");
     }
     let digits: Value = serde_json::from_str(&"9".repeat(300)).unwrap_or(Value::Null);
     for part in [
@@ -105,8 +105,21 @@ async fn references_to_a_secret_cannot_make_a_message_of_any_size() {
     };
     let most = MESSAGE_SECRETS_BYTES_MAX / 1_024;
     sign(most).await.ok();
-    let seen = ready.platform.extension.seen.lock().unwrap().len();
     assert_eq!(sign(most + 1).await.code(), "too-large");
+    let names: Vec<String> = (0..=MESSAGE_SECRETS_MAX).map(|n| format!("n{n}")).collect();
+    for name in &names {
+        let path = format!("/v1/hive/secret/{}/{name}/data", ready.oid);
+        let form = [("data", r#"{"secret":"v"}"#)];
+        ready.platform.call(&ready.owner, "POST", &path, &form).await.ok();
+    }
+    let all: Vec<String> = names.iter().map(|name| format!("hive://secret/{name}")).collect();
+    let sign = async |references: &[String]| {
+        let data = json!({"keys": references}).to_string();
+        ready.request(&[("action", "sign"), ("data", &data)], "").await
+    };
+    sign(&all[1..]).await.ok();
+    let seen = ready.platform.extension.seen.lock().unwrap().len();
+    assert_eq!(sign(&all).await.code(), "too-large");
     assert_eq!(ready.platform.extension.seen.lock().unwrap().len(), seen, "nothing was sent");
 }
 

@@ -114,7 +114,9 @@ pub(super) async fn fill(
         // The first one that is missing decides; there can be very many.
         let Some(value) = secret(ports, oid, &name).await? else { break };
         secrets.insert(name, value);
-        if limits::MESSAGE_SECRETS_BYTES_MAX < secrets.values().map(|value| value.len()).sum() {
+        let bytes: usize = secrets.values().map(|value| value.len()).sum();
+        if limits::MESSAGE_SECRETS_MAX < secrets.len() || limits::MESSAGE_SECRETS_BYTES_MAX < bytes
+        {
             return Err(too_many_secrets());
         }
     }
@@ -134,8 +136,11 @@ pub(super) async fn fill(
 }
 
 fn too_many_secrets() -> Fault {
-    let most = limits::MESSAGE_SECRETS_BYTES_MAX;
-    Fault::new(Code::TooLarge, format!("the secrets of a message have more than {most} bytes"))
+    let (names, bytes) = (limits::MESSAGE_SECRETS_MAX, limits::MESSAGE_SECRETS_BYTES_MAX);
+    Fault::new(
+        Code::TooLarge,
+        format!("the secrets of a message are more than {names}, or have more than {bytes} bytes"),
+    )
 }
 
 /// Adds the value of a secret that the extension has from a call before, if it still has one.

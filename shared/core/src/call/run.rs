@@ -116,7 +116,8 @@ impl Calls {
                         Ok(()) => message.redactor(),
                         Err(_) => message.error_redactor(),
                     };
-                    let secrets = message.secrets.into_keys().collect();
+                    let names = message.secrets.into_keys();
+                    let secrets = names.take(limits::MESSAGE_SECRETS_MAX).collect();
                     Run { result, answer, reports: delivered.reports, redactor, secrets }
                 }
             },

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::chain::{self, Planned};
 use crate::delivery::answer::Answer;
 use crate::fault::Fault;
-use crate::limits::{CALL_ERROR_BYTES_MAX, ERROR_TEXT_BYTES_MAX, SKU_BYTES_MAX};
+use crate::limits::{ERROR_TEXT_BYTES_MAX, SKU_BYTES_MAX};
 use crate::meter::{self, Report, Usage};
 use crate::profile::Profile;
 use crate::redact::Redactor;
@@ -77,9 +77,7 @@ pub(super) fn settle(
     }
     let result = match result {
         Ok(()) => Ok(hidden(answer.data, redactor)),
-        Err(fault) => {
-            Err(Fault::new(fault.code, cut(&redactor.redact(&fault.message), CALL_ERROR_BYTES_MAX)))
-        }
+        Err(fault) => Err(Fault::new(fault.code, redactor.redact(&fault.message)).cut()),
     };
     let mut distinct: Vec<String> = Vec::new();
     for notice in notices {
