@@ -37,6 +37,11 @@ impl Latencies {
         Self { sorted: times }
     }
 
+    /// These and others.
+    pub(crate) fn with(self, others: Self) -> Self {
+        Self::new([self.sorted, others.sorted].concat())
+    }
+
     /// The time that this share of the calls did not exceed.
     pub(crate) fn quantile(&self, share: f64) -> Duration {
         let rank = (share * self.sorted.len() as f64).ceil() as usize;

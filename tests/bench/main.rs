@@ -49,7 +49,7 @@ struct Options {
 
 const USAGE: &str = "\
 usage: annex-bench --annex FILE --scanner FILE [--calls N] [NAME]
-  without a name  everything but paced
+  without a name  everything
   baseline        what the machine does without Annex
   startup         time to ready and idle memory, with an existing store
   paced           what Annex adds at 500 calls a second, when nothing waits for a processor";
@@ -134,14 +134,20 @@ async fn everything(
     progress(&format!("{calls} calls through Annex, {IN_FLIGHT} in flight"));
     load::run(&platform.target(), WARM_UP, IN_FLIGHT).await?;
     let before = platform.cpu()?;
-    let (latencies, took) = load::run(&platform.target(), calls, IN_FLIGHT).await?;
+    // In two halves: memory that is flat is as large after the second as after the first.
+    let (first, first_took) = load::run(&platform.target(), calls / 2, IN_FLIGHT).await?;
+    let half = platform.rss_mib()?;
+    let (second, second_took) = load::run(&platform.target(), calls - calls / 2, IN_FLIGHT).await?;
     let cpu = platform.cpu()?.saturating_sub(before);
+    let (latencies, took) = (first.with(second), first_took + second_took);
     // What is done in the background after the last answer is not what stays.
     tokio::time::sleep(Duration::from_secs(1)).await;
     report.add("deliveries_per_second", calls as f64 / took.as_secs_f64(), Some(">= 2000"));
     report.add("cpu_ms_per_delivery", millis(cpu) / calls as f64, Some("< 0.5"));
     added(&latencies, own, "added", report);
+    report.add("rss_after_half_mib", half, None);
     report.add("rss_after_100k_mib", platform.rss_mib()?, Some("flat"));
+    paced(platform, own, report).await?;
     progress("start-up, with the store that holds those calls");
     let times = platform.restart_times(STARTS).await?;
     report.add("ready_ms", millis(median(times)), Some("< 300"));

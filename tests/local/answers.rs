@@ -1,14 +1,10 @@
 //! Answers of extensions that are no good: each fails its own call, with a text, and nothing else.
 
-use std::time::{Duration, Instant};
-
-use annex_core::limits::{RESPONSE_BYTES_MAX, WEBHOOK_TIMEOUT};
 use annex_tests::extension::{Extension, Message, Reply};
 use annex_tests::platform::{Tenant, World};
 use annex_tests::wait::until;
 use futures_util::future::join_all;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use serde_json::json;
 
 /// So much faster than the clock on the wall, retries take no time.
 const FAST: u32 = 50;
@@ -19,11 +15,11 @@ fn wire(head: &str, body: &str) -> Vec<u8> {
 }
 
 /// A good answer's body.
-const GOOD: &str = r#"{"version":20221218,"data":{}}"#;
+pub(crate) const GOOD: &str = r#"{"version":20221218,"data":{}}"#;
 
 /// Calls an extension that answers so; the call fails with this code and text after so many attempts, is recorded as
 /// failed and filed once.
-async fn check<F>(
+pub(crate) async fn check<F>(
     script: impl Fn(Message) -> F + Send + Sync + 'static,
     (status, code, text): (u16, &str, &str),
     attempts: usize,
@@ -70,7 +66,7 @@ const CUT: (u16, &str, &str) = (
 const NOT_HTTP: (u16, &str, &str) =
     (502, "extension-unreachable", "connection failed: response is not valid HTTP");
 
-// covers: LC-035 LC-056 LC-058 LC-064
+// covers: LC-035, LC-056, LC-058, LC-064
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_tried_three_times_and_fails_the_call() {
     let chunked = "200 OK\r\ntransfer-encoding: chunked";
@@ -104,7 +100,7 @@ async fn an_answer_that_is_not_http_is_tried_three_times_and_fails_the_call() {
     check_bytes(wire(&large, GOOD), (502, "extension-unreachable", text), 3).await;
 }
 
-// covers: LC-040 LC-041 LC-042 LC-043
+// covers: LC-040, LC-041, LC-042, LC-043
 #[tokio::test]
 async fn the_status_decides_over_html_and_other_bodies_that_are_no_answer() {
     let html = "<!doctype html><title>Error</title>";
@@ -117,16 +113,24 @@ async fn the_status_decides_over_html_and_other_bodies_that_are_no_answer() {
         (400, html, "extension-failed", "extension answered status 400", 1),
         (404, html, "extension-failed", "extension answered status 404", 1),
         (501, html, "extension-failed", "extension answered status 501", 1),
-        // Redirects are answers, never followed.
-        (301, html, "extension-failed", "extension answered status 301", 1),
-        (302, html, "extension-failed", "extension answered status 302", 1),
-        (307, html, "extension-failed", "extension answered status 307", 1),
-        (308, html, "extension-failed", "extension answered status 308", 1),
     ];
     join_all(cases.map(|(status, body, code, text, attempts)| {
         check(move |_| async move { Reply::status(status, body) }, (502, code, text), attempts)
     }))
     .await;
+}
+
+#[tokio::test]
+async fn a_redirect_is_an_answer_and_never_followed() {
+    let elsewhere = Extension::echo().await;
+    for status in [301, 302, 303, 307, 308] {
+        for place in [elsewhere.url(), "/other".to_owned(), "http://169.254.169.254/".to_owned()] {
+            let head = format!("{status} Moved\r\nlocation: {place}\r\ncontent-length: 0");
+            let text = format!("extension answered status {status}");
+            check_bytes(wire(&head, ""), (502, "extension-failed", &text), 1).await;
+        }
+    }
+    assert_eq!(elsewhere.all().len(), 0);
 }
 
 #[tokio::test]
@@ -163,8 +167,11 @@ async fn an_empty_answer_to_204_is_a_failure_and_no_hang() {
     let text = "answer cannot be read: not valid JSON: the text ends early";
     join_all([
         check_bytes(wire("204 No Content", ""), (502, "bad-answer", text), 1),
-        check_bytes(wire("204 No Content\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
-            (502, "bad-answer", text), 1),
+        check_bytes(
+            wire("204 No Content\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
+            (502, "bad-answer", text),
+            1,
+        ),
     ])
     .await;
 }
@@ -174,110 +181,14 @@ async fn headers_of_an_answer_that_are_not_ascii_or_doubled_do_no_harm() {
     let extension = Extension::start(|_| async {
         let head = b"HTTP/1.1 200 OK\r\nx-name: caf\xe9\r\nx-name: caf\xc3\xa9\r\nx-empty:\r\n";
         let mut bytes = head.to_vec();
-        bytes.extend(format!("retry-after: \u{e9}\r\ncontent-length: {}\r\n\r\n{GOOD}", GOOD.len()).bytes());
+        bytes.extend(
+            format!("retry-after: \u{e9}\r\ncontent-length: {}\r\n\r\n{GOOD}", GOOD.len()).bytes(),
+        );
         Reply::Bytes(bytes)
     });
     let extension = extension.await;
     let (_world, tenant) = World::with(&extension).await;
     assert_eq!(tenant.call("ext", "echo", "{}").await.text(), r#"{"data":{}}"#);
-}
-
-/// Sends a head, then a body of so many bytes, most of them blanks behind a good answer.
-async fn sized(mut stream: TcpStream, declared: bool, size: usize) {
-    let length = match declared {
-        true => format!("content-length: {size}\r\n"),
-        false => "connection: close\r\n".to_owned(),
-    };
-    let head = format!("HTTP/1.1 200 OK\r\n{length}\r\n{GOOD}");
-    let mut left = size - GOOD.len();
-    let blanks = vec![b' '; 1 << 20];
-    let mut sent = stream.write_all(head.as_bytes()).await;
-    while sent.is_ok() && 0 < left {
-        let now = left.min(blanks.len());
-        sent = stream.write_all(&blanks[..now]).await;
-        left -= now;
-    }
-    let _ = stream.shutdown().await;
-    // Not closed with unread bytes, so that no reset overtakes the end.
-    let _ = stream.read(&mut [0; 1]).await;
-}
-
-// covers: LC-047 LC-048
-#[tokio::test]
-async fn an_answer_of_100_000_000_bytes_is_taken_and_one_byte_more_is_refused() {
-    let of_size = |declared: bool, size: usize| {
-        move |_: Message| async move { Reply::by(move |stream| sized(stream, declared, size)) }
-    };
-    let one_more = RESPONSE_BYTES_MAX + 1;
-    let text = "response body size 100000001 exceeds limit";
-    let extension = Extension::start(of_size(true, RESPONSE_BYTES_MAX)).await;
-    let (_world, tenant) = World::with(&extension).await;
-    assert_eq!(tenant.call("ext", "echo", "{}").await.text(), r#"{"data":{}}"#);
-    check(of_size(true, one_more), (502, "bad-answer", text), 1).await;
-
-    // Undeclared: how many bytes there were when the limit was passed.
-    let extension = Extension::start(of_size(false, 2 * RESPONSE_BYTES_MAX)).await;
-    let (_world, tenant) = World::with(&extension).await;
-    let (_, code, text) = tenant.call("ext", "echo", "{}").await.fault();
-    assert_eq!(code, "bad-answer");
-    let size: usize = text
-        .strip_prefix("response body size ")
-        .and_then(|rest| rest.strip_suffix(" exceeds limit"))
-        .unwrap()
-        .parse()
-        .unwrap();
-    assert!((one_more..one_more + (1 << 20)).contains(&size), "{text}");
-    assert_eq!(extension.requests("echo").len(), 1);
-}
-
-#[tokio::test]
-async fn a_large_answer_is_stored_beside_the_record_and_read_back_whole() {
-    for size in [(1 << 16) - 3, 1 << 16, (1 << 16) + 1, 3 << 20] {
-        let text = format!("\"{}\"", "x".repeat(size - 2));
-        let extension = Extension::start(move |_| {
-            let text = text.clone();
-            async move { Reply::data(&text) }
-        });
-        let extension = extension.await;
-        let (world, tenant) = World::with(&extension).await;
-        let key = [("idempotency-key", "k")];
-        let answer = tenant.call_with("ext", "echo", "{}", &key).await;
-        assert_eq!((answer.status, answer.body.len()), (200, size + 9));
-        assert_eq!(tenant.call_with("ext", "echo", "{}", &key).await.body, answer.body);
-        let record = tenant.record(answer.header("annex-invocation-id").unwrap()).await;
-        assert_eq!(record["data"], answer.json()["data"]);
-        world.settled().await;
-    }
-}
-
-/// An answer that never ends, or dribbles: it holds its own call, the caller gets a receipt, and others go on.
-#[tokio::test]
-async fn an_answer_that_never_ends_holds_its_own_call_only() {
-    let slow = Extension::start(|_| async {
-        Reply::by(|mut stream| async move {
-            let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
-            let mut sent = stream.write_all(head.as_bytes()).await;
-            while sent.is_ok() {
-                sent = stream.write_all(b"1\r\n \r\n").await;
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        })
-    });
-    let (slow, good) = (slow.await, Extension::echo().await);
-    let (world, tenant) = World::with(&slow).await;
-    world.operator.register("good", &good).await;
-    tenant.subscribe("good").await;
-    let began = Instant::now();
-    let answer = tenant.call_with("ext", "echo", "{}", &[("prefer", "wait=1")]).await;
-    assert_eq!(answer.status, 202);
-    assert!(Duration::from_secs(1) <= began.elapsed() && began.elapsed() < Duration::from_secs(10));
-    let id = answer.json()["id"].as_str().unwrap().to_owned();
-    assert_eq!(answer.header("location"), Some(format!("/v1/invocations/{id}").as_str()));
-    assert_eq!(tenant.record(&id).await["status"], "running");
-    tenant.call("good", "echo", r#"{"text":"x"}"#).await.ok();
-    // What ends it is this; how it ends is checked with shorter timeouts where the way out is tested.
-    assert_eq!(WEBHOOK_TIMEOUT, Duration::from_secs(120)); // LC-031
-    assert_eq!(slow.requests("echo").len(), 1);
 }
 
 /// Calls an extension that sheds load with this `retry-after`, and waits until it is called again.
@@ -292,7 +203,7 @@ async fn shed(tenant: &Tenant, extension: &Extension, header: &str) -> String {
     id
 }
 
-// covers: LC-044 LC-045
+// covers: LC-044, LC-045
 #[tokio::test]
 async fn a_429_waits_long_whatever_its_retry_after_says() {
     let extension = Extension::start(|message| async move {
@@ -304,8 +215,18 @@ async fn a_429_waits_long_whatever_its_retry_after_says() {
     let extension = extension.await;
     let (world, tenant) = World::with(&extension).await;
     let headers = [
-        "1e30", "inf", "-inf", "NaN", "9223372036854775807", "99999999999999", "9e15", "-1", "0",
-        "Sunday, 06-Nov-94 08:49:37 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "",
+        "1e30",
+        "inf",
+        "-inf",
+        "NaN",
+        "9223372036854775807",
+        "99999999999999",
+        "9e15",
+        "-1",
+        "0",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+        "",
     ];
     for header in headers {
         shed(&tenant, &extension, header).await;
@@ -340,7 +261,6 @@ async fn a_call_that_was_put_off_by_429_succeeds_in_the_end_under_the_same_key()
     world.settled().await;
 }
 
-// covers: LC-052
 #[tokio::test]
 async fn an_extension_that_fails_for_thirty_calls_fills_no_dead_letters() {
     let extension = Extension::start(|_| async { Reply::status(404, "<html>") }).await;
@@ -373,4 +293,35 @@ async fn an_extension_that_is_not_there_fails_the_call_and_works_once_it_is() {
     let (status, code, _) = tenant.call("nameless", "echo", "{}").await.fault();
     assert_eq!((status, code.as_str()), (502, "extension-unreachable"));
     assert_eq!(world.dead_letters().await, 0);
+}
+
+#[tokio::test]
+async fn no_connection_is_made_to_a_private_address_unless_that_is_allowed() {
+    let inside = Extension::echo().await;
+    let world = World::start_public().await;
+    let tenant = world.operator.tenant("demo").await;
+    let port = inside.address.port();
+    for host in [
+        "127.0.0.1",
+        "[::ffff:127.0.0.1]",
+        "0177.0.0.1",
+        "2130706433",
+        "127.1",
+        "[::1]",
+        "169.254.169.254",
+    ] {
+        for url in [format!("http://{host}:{port}/"), format!("https://{host}:{port}/")] {
+            let definition = json!({"name": "ext", "url": url, "secret": "s".repeat(32)});
+            let path = "/v1/extension/definition";
+            let answer = world.operator.json("POST", path, &definition.to_string()).await;
+            assert_eq!(answer.fault().0, 400, "{url}");
+        }
+    }
+    // A name is looked at when it is resolved.
+    world.operator.register_at("ext", &format!("https://localhost:{port}/")).await;
+    tenant.subscribe("ext").await;
+    let (status, code, text) = tenant.call("ext", "echo", "{}").await.fault();
+    assert_eq!((status, code.as_str()), (502, "extension-unreachable"));
+    assert!(text.starts_with("schema request failed: target refused: "), "{text}");
+    assert_eq!(inside.all().len(), 0);
 }

@@ -109,7 +109,10 @@ async fn a_token_ends_when_the_clock_says_so_and_a_clock_set_back_ends_none() {
     tenant.call("ext", "echo", "{}").await.ok();
     world.clock.jump(2 * HOUR + 5);
     let (status, code, text) = tenant.call("ext", "echo", "{}").await.fault();
-    assert_eq!((status, code.as_str(), text.as_str()), (401, "unauthenticated", "the token has expired"));
+    assert_eq!(
+        (status, code.as_str(), text.as_str()),
+        (401, "unauthenticated", "the token has expired")
+    );
     let tenant = world.operator.tenant_of(&tenant.oid).await;
     tenant.call("ext", "echo", "{}").await.ok();
 }

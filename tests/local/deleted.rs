@@ -74,7 +74,8 @@ async fn check_queued(gone: Gone) {
     let (world, tenant) = World::with_at_speed(&extension, 20).await;
     tenant.set_secret("vendor", "a-secret-value").await;
     // Its places are taken, so that what comes now stays in the queue.
-    let blocking = (0..DELIVERIES_PER_EXTENSION_MAX).map(|_| tenant.call_async("ext", "other", "{}"));
+    let blocking =
+        (0..DELIVERIES_PER_EXTENSION_MAX).map(|_| tenant.call_async("ext", "other", "{}"));
     let blocking = join_all(blocking).await;
     extension.await_requests("other", DELIVERIES_PER_EXTENSION_MAX).await;
     let id = tenant.call_async("ext", "echo", REFERENCE).await;

@@ -1,7 +1,7 @@
 //! A full disk: writes are refused with 503, reading goes on, and all is well again once there is space.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -165,6 +165,69 @@ async fn a_store_that_reaches_the_end_of_the_disk_under_load_keeps_what_it_answe
     check_kept(&tenant, &accepted).await;
     annex.kill();
     let annex = Annex::start(PROGRAM, Path::new(&data));
+    check_kept(&tenant.at(annex.address), &accepted).await;
+}
+
+/// A small file system of its own; gone when dropped.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// `None`, with a line that says so, where this process may not mount one.
+    fn mount(megabytes: u32) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Self(dir);
+        if disk.run("mount", &["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "tmpfs"]) {
+            return Some(disk);
+        }
+        println!("skipped: a small file system can be mounted by root only");
+        None
+    }
+
+    fn grow(&self, megabytes: u32) {
+        assert!(self.run("mount", &["-o", &format!("remount,size={megabytes}m")]));
+    }
+
+    fn run(&self, program: &str, args: &[&str]) -> bool {
+        let mut command = Command::new(program);
+        let ran = command.args(args).arg(self.0.path()).stderr(Stdio::null()).status();
+        ran.is_ok_and(|status| status.success())
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Where it was never mounted, there is nothing to undo.
+        self.run("umount", &[]);
+    }
+}
+
+#[tokio::test]
+async fn a_small_file_system_that_fills_up_loses_nothing_and_recovers_when_it_grows() {
+    let Some(disk) = SmallDisk::mount(6) else { return };
+    let data = disk.0.path().join("data");
+    let text = "x".repeat(40_000);
+    let extension = Extension::start(move |message| {
+        let answer = format!(r#"{{"text":"{text}"}}"#);
+        async move {
+            match message.action() {
+                "echo" => Reply::data(&answer),
+                _ => Reply::data("{}"),
+            }
+        }
+    });
+    let extension = extension.await;
+    let (annex, _, tenant) = started(&data, &extension).await;
+    let accepted = fill_by_load(&tenant).await;
+    assert!(!accepted.is_empty());
+    check_kept(&tenant, &accepted).await;
+    disk.grow(64);
+    until("writing", || async {
+        (tenant.call("ext", "other", "{}").await.status == 200).then_some(())
+    })
+    .await;
+    check_kept(&tenant, &accepted).await;
+    annex.kill();
+    let annex = Annex::start(PROGRAM, &data);
     check_kept(&tenant.at(annex.address), &accepted).await;
 }
 

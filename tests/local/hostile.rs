@@ -37,11 +37,10 @@ async fn an_action_of_two_megabytes_is_no_action() {
     let asks = json!([{"action": long}, {"action": "more", "state": {"n": 1}}]);
     let (extension, _world, tenant) = answering(continuations(&asks)).await;
     assert_eq!(extension.requests("more").len(), 1, "the other one goes out");
-    let text = "continuation whose action is no name dropped";
+    let text = "continuation of an action of more than 128 bytes dropped";
     assert_eq!(tenant.errors().await, [("ext.echo".to_owned(), text.to_owned())]);
 }
 
-// covers: LC-080 LC-081 LC-082
 #[tokio::test]
 async fn a_hundred_large_states_all_go_out() {
     let state = |n: usize| json!({"n": n, "text": "x".repeat(60_000)});
@@ -61,6 +60,7 @@ async fn a_state_of_three_megabytes_comes_back_byte_for_byte() {
     assert_eq!(extension.requests("more")[0].data(), state.replace("1e5", "1.0e5"));
 }
 
+// covers: LC-080, LC-081
 #[tokio::test]
 async fn a_hundred_thousand_continuations_are_cut_to_the_first_hundred() {
     let asks = vec![json!({"action": "more", "state": {}}); 100_000];
@@ -126,7 +126,7 @@ async fn an_error_of_ten_megabytes_is_cut_where_it_is_filed() {
     world.settled().await;
 }
 
-// covers: LC-076 LC-077 LC-078 LC-079
+// covers: LC-076, LC-077, LC-078, LC-079
 #[tokio::test]
 async fn a_chain_that_never_ends_is_stopped_after_a_hundred_levels() {
     let extension = Extension::start(|message| async move {
@@ -151,7 +151,9 @@ async fn a_chain_that_never_ends_is_stopped_after_a_hundred_levels() {
 
 #[tokio::test]
 async fn a_schema_that_is_none_fails_the_calls_and_is_asked_for_again() {
-    for schema in ["", "null", "[]", "{}", r#"{"request_schema":[]}"#, r#"{"request_schema":{"echo":7}}"#] {
+    for schema in
+        ["", "null", "[]", "{}", r#"{"request_schema":[]}"#, r#"{"request_schema":{"echo":7}}"#]
+    {
         let extension = Extension::start_bare(move |_| async move { Reply::data(schema) }).await;
         let (world, tenant) = World::with(&extension).await;
         let (status, _, _) = tenant.call("ext", "echo", "{}").await.fault();
@@ -173,17 +175,19 @@ async fn a_schema_that_is_none_fails_the_calls_and_is_asked_for_again() {
 #[tokio::test]
 async fn a_delay_and_an_investigation_of_any_size_are_cut_or_refused() {
     let delay = "9".repeat(2 << 20);
-    let members = format!(
-        r#""data":{{}},"continuations":[{{"action":"more","in_delay_sec":{delay}}}]"#
-    );
+    let members =
+        format!(r#""data":{{}},"continuations":[{{"action":"more","in_delay_sec":{delay}}}]"#);
     let (extension, _world, tenant) = answering(members).await;
     assert_eq!(extension.requests("more").len(), 1);
     assert_eq!(extension.reports().len(), 1);
     assert!(tenant.errors().await[0].1.starts_with("continuation delay 999"));
     let long = "x".repeat(2_049);
     for (investigation, status) in [(&long[1..], 200), (&long, 400)] {
-        let fields =
-            [("oid", tenant.oid.as_str()), ("action", "other"), ("investigation_id", investigation)];
+        let fields = [
+            ("oid", tenant.oid.as_str()),
+            ("action", "other"),
+            ("investigation_id", investigation),
+        ];
         let answer = tenant.form("POST", "/v1/extension/request/ext", &fields).await;
         assert_eq!(answer.status, status);
     }

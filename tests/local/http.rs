@@ -22,7 +22,9 @@ fn check(answer: &Answer, status: u16, code: &str, text: &str) {
 #[tokio::test]
 async fn a_route_that_is_not_there_is_404_in_json() {
     let (_extension, _world, tenant) = world().await;
-    for path in ["/", "/v1", "/v2/orgs/new", "/v1/orgs/new/", "//healthz", "/v1/%2e%2e/healthz", "/HEALTHZ"] {
+    for path in
+        ["/", "/v1", "/v2/orgs/new", "/v1/orgs/new/", "//healthz", "/v1/%2e%2e/healthz", "/HEALTHZ"]
+    {
         let text = format!("there is no route {path}");
         check(&tenant.get(path).await, 404, "not-found", &text);
     }
@@ -54,7 +56,8 @@ async fn a_missing_or_bad_token_is_401_in_json() {
     let answer = bare.get("/v1/who").await;
     check(&answer, 401, "unauthenticated", "a token is needed");
     assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
-    let header = async |value: &str| bare.send("GET", "/v1/who", &[("authorization", value)], "").await;
+    let header =
+        async |value: &str| bare.send("GET", "/v1/who", &[("authorization", value)], "").await;
     for value in ["Basic YTpi", "Bearer", "Bearer ", "Bearer x", "Bearer a.b.c", "Bearer ..", ""] {
         assert_eq!(header(value).await.fault().0, 401, "{value}");
     }
@@ -166,7 +169,11 @@ async fn clients_that_send_slowly_or_go_away_keep_nobody_waiting() {
     stream.shutdown().await.unwrap();
     let mut back = Vec::new();
     let _ = stream.read_to_end(&mut back).await;
-    assert!(back.is_empty() || back.starts_with(b"HTTP/1.1 400"), "{}", String::from_utf8_lossy(&back));
+    assert!(
+        back.is_empty() || back.starts_with(b"HTTP/1.1 400"),
+        "{}",
+        String::from_utf8_lossy(&back)
+    );
     assert_eq!(extension.requests("echo").len(), 1);
 }
 
@@ -211,7 +218,10 @@ async fn fields_that_are_missing_doubled_or_no_text_are_400_in_json() {
         (format!("oid={oid}"), "the field action is missing"),
         (format!("oid={oid}&action="), "the field action is missing"),
         (format!("oid={oid}&oid={oid}&action=echo"), "the field oid stands more than once"),
-        (format!("oid={oid}&action=echo&data=%7B%7D&gzdata=x"), "the request has both data and gzdata"),
+        (
+            format!("oid={oid}&action=echo&data=%7B%7D&gzdata=x"),
+            "the request has both data and gzdata",
+        ),
         (format!("oid={oid}&{}", "a=b&".repeat(300)), "the request has more than 256 fields"),
     ] {
         assert_eq!(send(body, FORM).await, text);
@@ -235,7 +245,9 @@ async fn fields_that_are_missing_doubled_or_no_text_are_400_in_json() {
 async fn names_that_are_none_are_refused_and_reach_no_file() {
     let (_extension, world, tenant) = world().await;
     let long = "x".repeat(129);
-    for name in ["..", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "a%2Fb", "a%23b", "%00", "a%20b", long.as_str()] {
+    for name in
+        ["..", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "a%2Fb", "a%23b", "%00", "a%20b", long.as_str()]
+    {
         for path in [
             format!("/v1/extension/schema/{name}"),
             format!("/v1/extension/definition/{name}"),
@@ -247,14 +259,26 @@ async fn names_that_are_none_are_refused_and_reach_no_file() {
         }
     }
     for url in [
-        "ftp://example.com/", "http://example.com/", "https://user:password@example.com/",
-        "https://127.0.0.1:99999/", "//example.com", "", "https://",
+        "ftp://example.com/",
+        "http://example.com/",
+        "https://user:password@example.com/",
+        "https://127.0.0.1:99999/",
+        "//example.com",
+        "",
+        "https://",
     ] {
         let definition = serde_json::json!({"name": "x", "url": url, "secret": "s".repeat(32)});
-        let answer = world.operator.json("POST", "/v1/extension/definition", &definition.to_string()).await;
+        let answer =
+            world.operator.json("POST", "/v1/extension/definition", &definition.to_string()).await;
         assert_eq!(answer.fault().0, 400, "{url}");
     }
-    for definition in ["{}", "[]", "{\"name\":\"x\"}", "nonsense", r#"{"name":"x","name":"y","url":"https://e.example","secret":"01234567890123456789012345678901"}"#] {
+    for definition in [
+        "{}",
+        "[]",
+        "{\"name\":\"x\"}",
+        "nonsense",
+        r#"{"name":"x","name":"y","url":"https://e.example","secret":"01234567890123456789012345678901"}"#,
+    ] {
         let answer = world.operator.json("POST", "/v1/extension/definition", definition).await;
         assert_eq!(answer.fault().0, 400, "{definition}");
     }
@@ -266,7 +290,8 @@ async fn what_only_the_operator_may_do_is_403_for_everybody_else() {
     let keys = format!("/v1/orgs/{}/keys", tenant.oid);
     let made = tenant.form("POST", &keys, &[("key_name", "k"), ("perms", "*")]).await.ok();
     let user = tenant.sign_in(made["api_key"].as_str().unwrap(), &tenant.oid).await;
-    let definition = r#"{"name":"mine","url":"https://e.example/","secret":"01234567890123456789012345678901"}"#;
+    let definition =
+        r#"{"name":"mine","url":"https://e.example/","secret":"01234567890123456789012345678901"}"#;
     for (method, path, body) in [
         ("POST", "/v1/extension/definition", definition),
         ("PUT", "/v1/extension/definition", definition),

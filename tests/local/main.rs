@@ -14,6 +14,7 @@ mod process;
 mod records;
 mod repeats;
 mod secrets;
+mod sizes;
 mod tenants;
 
 /// The `annex` binary.

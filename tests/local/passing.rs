@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use annex_core::limits::{JSON_DEPTH_MAX, REQUEST_BYTES_MAX};
 use annex_tests::client::{Answer, FORM, encode};
-use annex_tests::extension::{Extension, Reply, SECRET};
+use annex_tests::extension::{Extension, Message, Reply, SECRET};
 use annex_tests::platform::{Tenant, World};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -31,12 +31,25 @@ async fn check_passes(world: (&Tenant, &Extension), data: &str) {
     let seen = extension.requests("echo").pop().unwrap();
     assert_eq!(seen.data(), data);
     assert!(seen.is_signed_with(SECRET), "the signature is over other bytes: {}", seen.json);
+    check_head(&seen);
     let id = answer.header("annex-invocation-id").unwrap();
     let record = tenant.get(&format!("/v1/invocations/{id}")).await.text();
     assert!(record.contains(&format!(r#""data":{data},"created_at""#)), "{record}");
 }
 
-// covers: LC-014 LC-015 LC-016 LC-018 LC-019 LC-020 LC-021 LC-027
+/// What every receiver relies on: one lower-case `gzip` member, a signature in lower-case hex.
+fn check_head(message: &Message) {
+    assert_eq!(message.head[0], "POST /hook HTTP/1.1");
+    assert_eq!(message.header("content-encoding"), Some("gzip"));
+    assert_eq!(message.header("content-type"), Some("application/json"));
+    assert_eq!(message.wire[..2], [0x1f, 0x8b]);
+    let signature = message.header("lc-ext-sig").unwrap();
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    assert!(signature.len() == 64 && signature.bytes().all(is_hex), "{signature}");
+    assert_eq!(message.value["version"], 20_221_218);
+}
+
+// covers: LC-013, LC-014, LC-015, LC-016, LC-018, LC-019, LC-021, LC-027
 #[tokio::test]
 async fn data_reach_the_extension_the_answer_and_the_record_byte_for_byte() {
     let extension = Extension::echo().await;
@@ -73,8 +86,17 @@ async fn an_exponent_without_a_point_gets_one_and_keeps_its_value() {
 #[tokio::test]
 async fn an_answer_of_any_json_comes_back_byte_for_byte() {
     for data in [
-        "0", "-0", "1e400", "\"\"", "false", "[]", "[1152921506151679042]", r#"{"b":1,"a":1E5}"#,
-        r#"{"doubled":1,"doubled":2}"#, r#""\u00e9é""#, " [ 1 ] ",
+        "0",
+        "-0",
+        "1e400",
+        "\"\"",
+        "false",
+        "[]",
+        "[1152921506151679042]",
+        r#"{"b":1,"a":1E5}"#,
+        r#"{"doubled":1,"doubled":2}"#,
+        r#""\u00e9é""#,
+        " [ 1 ] ",
     ] {
         let extension = Extension::start(move |_| async move { Reply::data(data) }).await;
         let (_world, tenant) = World::with(&extension).await;
@@ -105,7 +127,10 @@ async fn data_that_are_no_object_are_refused_and_delivered_to_nobody() {
         let fault = tenant.call("ext", "echo", data).await.fault();
         assert_eq!(fault, (400, "invalid-json".to_owned(), text.to_owned()), "{data}");
         // What breaks the call is filed, once.
-        assert!(tenant.errors().await.contains(&("ext.echo".to_owned(), text.to_owned())), "{data}");
+        assert!(
+            tenant.errors().await.contains(&("ext.echo".to_owned(), text.to_owned())),
+            "{data}"
+        );
     }
     assert_eq!(extension.requests("echo").len(), 0);
 }
@@ -175,9 +200,8 @@ async fn gzdata_that_is_damaged_is_refused_and_delivered_to_nobody() {
     wrong_sum[sum] ^= 1;
     let mut wrong_size = whole.clone();
     *wrong_size.last_mut().unwrap() ^= 1;
-    let mut cases: Vec<(String, &str)> = (1..whole.len())
-        .map(|length| (STANDARD.encode(&whole[..length]), damaged))
-        .collect();
+    let mut cases: Vec<(String, &str)> =
+        (1..whole.len()).map(|length| (STANDARD.encode(&whole[..length]), damaged)).collect();
     for wire in [
         wrong_sum,
         wrong_size,
@@ -193,7 +217,11 @@ async fn gzdata_that_is_damaged_is_refused_and_delivered_to_nobody() {
     }
     for (gzdata, expected) in cases {
         let (status, code, text) = packed(&tenant, &gzdata).await.fault();
-        assert_eq!((status, code.as_str(), text.as_str()), (400, "bad-request", expected), "{gzdata}");
+        assert_eq!(
+            (status, code.as_str(), text.as_str()),
+            (400, "bad-request", expected),
+            "{gzdata}"
+        );
     }
     assert_eq!(extension.seen().iter().filter(|m| m.action() == "echo").count(), 0);
 }
@@ -228,7 +256,8 @@ async fn data_of_the_largest_size_pass_and_one_byte_more_is_refused() {
     assert_eq!(answer.status, 200);
     // {"data":…}
     assert_eq!(answer.body.len(), REQUEST_BYTES_MAX + 9);
-    let (status, code, _) = tenant.call("ext", "echo", &of_size(REQUEST_BYTES_MAX + 1)).await.fault();
+    let (status, code, _) =
+        tenant.call("ext", "echo", &of_size(REQUEST_BYTES_MAX + 1)).await.fault();
     assert_eq!((status, code.as_str()), (413, "too-large"));
 }
 

@@ -160,7 +160,8 @@ async fn a_root_key_of_the_environment_is_checked_and_kept_in_no_file() {
         command.env("ANNEX_ROOT_KEY", key);
         command
     };
-    let bad = ["", "abc", &ROOT_KEY[..63], &format!("{ROOT_KEY}0"), &ROOT_KEY.replace('a', "g"), "é"];
+    let bad =
+        ["", "abc", &ROOT_KEY[..63], &format!("{ROOT_KEY}0"), &ROOT_KEY.replace('a', "g"), "é"];
     for key in bad {
         let ended = run(with(key));
         check_refused(&ended, "ANNEX_ROOT_KEY: a root key has 64 hexadecimal characters");
@@ -175,6 +176,12 @@ async fn a_root_key_of_the_environment_is_checked_and_kept_in_no_file() {
     let fields = [("secret", "0".repeat(64)), ("oid", "-".to_owned())];
     let fields = [(fields[0].0, fields[0].1.as_str()), (fields[1].0, fields[1].1.as_str())];
     assert_eq!(client.form("POST", "/jwt", &fields).await.fault().0, 401);
+    // What was sealed under it does not open under another one: better said now than at the first secret.
+    assert!(annex.stop("TERM").await.success());
+    let text = "the root key is not the one that the data in";
+    check_refused(&run(with(&"0".repeat(64))), text);
+    let annex = Annex::start_as(with(ROOT_KEY), &data);
+    assert!(annex.stop("TERM").await.success());
 }
 
 #[test]

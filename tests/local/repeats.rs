@@ -11,7 +11,8 @@ use tokio::sync::watch;
 const KEY: (&str, &str) = ("idempotency-key", "k");
 
 /// An answer that meters one scan under the message's own key.
-const METERED: &str = r#""data":{"n":1152921506151679042},"metrics":{"metrics":[{"sku":"scans","value":1}]}"#;
+const METERED: &str =
+    r#""data":{"n":1152921506151679042},"metrics":{"metrics":[{"sku":"scans","value":1}]}"#;
 
 #[tokio::test]
 async fn of_64_concurrent_requests_with_one_key_one_is_delivered() {
@@ -78,9 +79,11 @@ async fn a_repeat_answers_exactly_what_the_first_call_answered() {
         let first = tenant.call_with("ext", "echo", data, &[key]).await;
         let delivered = extension.requests("echo").len();
         // White space, the order of members and how long one waits make no other call.
-        for (data, prefer) in
-            [(data.to_owned(), "wait=25"), (data.replace(':', " : "), "respond-async"), (data.to_owned(), "wait=0")]
-        {
+        for (data, prefer) in [
+            (data.to_owned(), "wait=25"),
+            (data.replace(':', " : "), "respond-async"),
+            (data.to_owned(), "wait=0"),
+        ] {
             let again = tenant.call_with("ext", "echo", &data, &[key, ("prefer", prefer)]).await;
             assert_eq!((again.status, &again.body), (first.status, &first.body));
             let id = "annex-invocation-id";
@@ -134,17 +137,23 @@ async fn a_key_is_any_text_of_1_to_256_bytes_and_each_spelling_is_its_own() {
     assert_eq!(extension.requests("echo").len(), 10);
     let text = "an idempotency key has 1 to 256 bytes";
     for key in ["", &format!("{longest}k")] {
-        let fault = tenant.call_with("ext", "echo", "{}", &[("idempotency-key", key)]).await.fault();
+        let fault =
+            tenant.call_with("ext", "echo", "{}", &[("idempotency-key", key)]).await.fault();
         assert_eq!(fault, (400, "bad-request".to_owned(), text.to_owned()));
     }
-    let mut request = b"POST /v1/extension/request/ext HTTP/1.1\r\nhost: x\r\nconnection: close\r\n".to_vec();
+    let mut request =
+        b"POST /v1/extension/request/ext HTTP/1.1\r\nhost: x\r\nconnection: close\r\n".to_vec();
     request.extend(format!("authorization: Bearer {}\r\n", tenant.token).bytes());
     let body = format!("oid={}&action=echo", tenant.oid);
     request.extend(b"idempotency-key: caf\xe9\r\n");
     request.extend(format!("content-length: {}\r\n\r\n{body}", body.len()).bytes());
     let answer = String::from_utf8(tenant.raw(&request).await).unwrap();
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
-    assert!(answer.ends_with(r#"{"error":"the header idempotency-key is not ASCII","code":"bad-request"}"#));
+    assert!(
+        answer.ends_with(
+            r#"{"error":"the header idempotency-key is not ASCII","code":"bad-request"}"#
+        )
+    );
     assert_eq!(extension.requests("echo").len(), 10);
 }
 
@@ -160,11 +169,13 @@ async fn a_call_without_a_key_is_a_call_of_its_own_each_time() {
     assert_eq!(keys.len(), 3); // LC-059
 }
 
-// covers: LC-099 LC-101
+// covers: LC-099, LC-101
 #[tokio::test]
 async fn a_metric_key_is_recorded_once_over_many_calls_at_a_time() {
     let extension = Extension::start(|_| async {
-        Reply::ok(r#""metrics":{"idempotent_key":"one","metrics":[{"sku":"s","value":7},{"sku":"t","value":0}]}"#)
+        Reply::ok(
+            r#""metrics":{"idempotent_key":"one","metrics":[{"sku":"s","value":7},{"sku":"t","value":0}]}"#,
+        )
     });
     let extension = extension.await;
     let (world, tenant) = World::with(&extension).await;

@@ -166,10 +166,12 @@ async fn no_byte_of_a_secret_leaves_or_lies_in_the_open() {
     tenant.set_secret("vendor", VALUE).await;
     tenant.set_secret("configured", CONFIGURED).await;
     tenant.subscribe("ext").await;
-    let made = tenant.form("POST", &format!("/v1/orgs/{}/keys", tenant.oid), &[("perms", "*")]).await;
+    let made =
+        tenant.form("POST", &format!("/v1/orgs/{}/keys", tenant.oid), &[("perms", "*")]).await;
     let api_key = made.ok()["api_key"].as_str().unwrap().to_owned();
     let user = tenant.sign_in(&api_key, &tenant.oid).await;
-    let made = tenant.form("POST", &format!("/v1/orgs/{}/adapters/ext", tenant.oid), &[]).await.ok();
+    let made =
+        tenant.form("POST", &format!("/v1/orgs/{}/adapters/ext", tenant.oid), &[]).await.ok();
     let hook = made["url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
     let path = format!("/v1/hive/extension_config/{}/ext/data", tenant.oid);
     let config = [("data", r#"{"api_key":"hive://secret/configured"}"#)];

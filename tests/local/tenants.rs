@@ -42,12 +42,12 @@ async fn one_idempotency_key_in_two_organizations_is_two_calls() {
     }
 }
 
-// covers: LC-061
 #[tokio::test]
 async fn one_metric_key_in_two_organizations_is_metered_in_each() {
     let extension = Extension::start(|message| async move {
         let value = &message.value["request"]["data"]["number"];
-        let metrics = json!({"idempotent_key": "same", "metrics": [{"sku": "scans", "value": value}]});
+        let metrics =
+            json!({"idempotent_key": "same", "metrics": [{"sku": "scans", "value": value}]});
         Reply::ok(&format!(r#""data":{{}},"metrics":{metrics}"#))
     });
     let extension = extension.await;
@@ -91,6 +91,7 @@ async fn a_secret_and_a_configuration_of_one_name_are_each_organizations_own() {
     }
 }
 
+// covers: LC-061
 #[tokio::test]
 async fn one_failure_in_two_organizations_is_an_error_of_each() {
     let extension = Extension::start(|_| async { Reply::status(400, r#"{"error":"no"}"#) }).await;

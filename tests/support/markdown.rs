@@ -72,11 +72,13 @@ pub fn anchors(page: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const PAGE: &str = "# The page, one\n[a](b.md#c) `[no](link)` [d](e)\n```sh\n[x](y)\n```\n## 2\n```\nz\n";
+    const PAGE: &str =
+        "# The page, one\n[a](b.md#c) `[no](link)` [d](e)\n```sh\n[x](y)\n```\n## 2\n```\nz\n";
 
     #[test]
     fn blocks_links_and_headings_are_found() {
-        let block = |info: &str, line, text: &str| Block { info: info.into(), line, text: text.into() };
+        let block =
+            |info: &str, line, text: &str| Block { info: info.into(), line, text: text.into() };
         assert_eq!(blocks(PAGE), [block("sh", 3, "[x](y)\n"), block("", 7, "z\n")]);
         assert_eq!(links(PAGE), [(2, "b.md#c".to_owned()), (2, "e".to_owned())]);
         assert_eq!(anchors(PAGE), ["the-page-one", "2"]);

@@ -215,14 +215,24 @@ impl World {
     /// Starts one on a new folder, on a clock that runs faster: delays and retries take less, timeouts do not.
     pub async fn start_at_speed(speed: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self::start_in(folder, Arc::new(TestClock::start(speed))).await
+        Self::start_in(folder, Arc::new(TestClock::start(speed)), true).await
     }
 
-    async fn start_in(folder: TempDir, clock: Arc<TestClock>) -> Self {
+    /// Starts one that lets no extension live on a private address.
+    pub async fn start_public() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self::start_in(folder, Arc::new(TestClock::start(1)), false).await
+    }
+
+    async fn start_in(
+        folder: TempDir,
+        clock: Arc<TestClock>,
+        allow_private_networks: bool,
+    ) -> Self {
         let settings = Settings {
             listen: "127.0.0.1:0".parse().unwrap(),
             data: folder.path().to_owned(),
-            allow_private_networks: true,
+            allow_private_networks,
             public_url: None,
             slow_retry_hours: 6,
             telemetry_days: 30,
@@ -273,7 +283,7 @@ impl World {
     pub async fn restart_on(self, clock: Arc<TestClock>) -> Self {
         let Self { platform, folder, .. } = self;
         platform.stop().await;
-        Self::start_in(folder, clock).await
+        Self::start_in(folder, clock, true).await
     }
 
     /// How many dead letters there are.

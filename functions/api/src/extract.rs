@@ -110,7 +110,8 @@ impl FromRequest<App> for Whole {
     }
 }
 
-async fn collect(body: axum::body::Body, bytes_max: usize) -> Result<Bytes, Fault> {
+/// A whole body of at most `bytes_max` bytes.
+pub(crate) async fn collect(body: axum::body::Body, bytes_max: usize) -> Result<Bytes, Fault> {
     let reading = Limited::new(body, bytes_max).collect();
     match tokio::time::timeout(BODY_TIMEOUT, reading).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),

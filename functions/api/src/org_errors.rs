@@ -38,7 +38,7 @@ struct Entry {
     oid: String,
 }
 
-/// What went wrong in an organization: one entry for each failure, however often it happened.
+/// What went wrong in an organization: one entry for each failure, however often it happened, and 1,000 at most.
 #[utoipa::path(get, path = "/v1/errors/{oid}", tag = "errors",
     params(("oid" = String, Path, description = "The organization")),
     responses((status = 200, description = "The errors, by component", body = Errors)))]

@@ -3,13 +3,13 @@
 use annex_core::auth::{Caller, CallerKind, permission};
 use annex_core::fault::{Code, Fault, Outcome};
 use annex_core::ids::{ExtensionName, Oid};
-use annex_core::limits::{EVENTS_PER_PAGE_MAX, TAGS_MAX};
+use annex_core::limits::{API_BODY_BYTES_MAX, EVENTS_PER_PAGE_MAX, TAGS_MAX};
 use annex_core::telemetry::installation_keys::{self, InstallationKeyInput};
 use annex_core::telemetry::{Delivery, EventQuery};
 use annex_core::time::Timestamp;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::header::CONTENT_ENCODING;
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::{HeaderName, StatusCode};
 use serde::Serialize;
 use serde_json::{Value, json as object};
 use utoipa::ToSchema;
@@ -17,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::answer::success;
-use crate::extract::{Whole, header};
+use crate::extract::{collect, header};
 use crate::{ApiResult, App, Authed, Form, Params, json, json_bytes};
 
 /// Where a delivery may name its secret, beside the URL.
@@ -270,10 +270,9 @@ struct ReceivedView {
 async fn hook(
     State(app): State<App>,
     Params((oid, adapter, secret)): Params<(String, String, String)>,
-    headers: HeaderMap,
-    Whole(body): Whole,
+    request: Request,
 ) -> ApiResult {
-    receive(&app, [&oid, &adapter, &secret], &headers, &body).await
+    receive(&app, [&oid, &adapter, &secret], request).await
 }
 
 /// Deliver events to an adapter whose secret stands in the header `lc-secret`.
@@ -287,26 +286,24 @@ async fn hook(
 async fn hook_with_header(
     State(app): State<App>,
     Params((oid, adapter)): Params<(String, String)>,
-    headers: HeaderMap,
-    Whole(body): Whole,
+    request: Request,
 ) -> ApiResult {
-    let secret = header(&headers, &LC_SECRET)?.unwrap_or_default();
-    receive(&app, [&oid, &adapter, secret], &headers, &body).await
+    let secret = header(request.headers(), &LC_SECRET)?.unwrap_or_default().to_owned();
+    receive(&app, [&oid, &adapter, &secret], request).await
 }
 
-async fn receive(app: &App, to: [&str; 3], headers: &HeaderMap, body: &[u8]) -> ApiResult {
+async fn receive(app: &App, to: [&str; 3], request: Request) -> ApiResult {
     let [oid, adapter, secret] = to;
-    let received = app
-        .telemetry
-        .receive(Delivery {
-            oid,
-            adapter,
-            secret,
-            encoding: header(headers, &CONTENT_ENCODING)?,
-            body,
-            idempotency_key: header(headers, &IDEMPOTENCY_KEY)?,
-        })
-        .await?;
+    let (parts, body) = request.into_parts();
+    let delivery = Delivery {
+        oid,
+        adapter,
+        secret,
+        encoding: header(&parts.headers, &CONTENT_ENCODING)?,
+        body: &[],
+        idempotency_key: header(&parts.headers, &IDEMPOTENCY_KEY)?,
+    };
+    let received = app.telemetry.receive_from(delivery, collect(body, API_BODY_BYTES_MAX)).await?;
     // Real senders take nothing but 200 for success.
     Ok(json(&ReceivedView { success: true, events: received.events }))
 }

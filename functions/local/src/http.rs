@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::IntoResponse as _;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -17,7 +17,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt as _;
 
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, Place};
+use crate::stall::Stall;
 
 /// Connections open at a time. Further ones wait in the backlog.
 const CONNECTIONS_MAX: usize = 4_096;
@@ -31,8 +32,14 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(120);
 /// Bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
-/// Requests with a larger body, or one of unknown size, are worked on [`LARGE_REQUESTS_AT_ONCE`] at a time, in bytes.
-const LARGE_REQUEST_BYTES: u64 = 256 << 10;
+/// How long a client may take nothing of what is written to it.
+const STALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Requests of whose body more was read are worked on [`LARGE_REQUESTS_AT_ONCE`] at a time, in bytes.
+const LARGE_REQUEST_BYTES: usize = 256 << 10;
+
+/// How long a large request waits for its place.
+const PLACE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What bounds the memory that request bodies can take.
 const LARGE_REQUESTS_AT_ONCE: usize = 32;
@@ -94,7 +101,7 @@ fn connection(
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Stall::new(stream, STALL_TIMEOUT)), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
         if let Err(error) = connection.await {
@@ -105,17 +112,11 @@ fn connection(
 }
 
 async fn answer(server: Server, request: hyper::Request<Incoming>) -> axum::response::Response {
-    let is_small =
-        request.body().size_hint().upper().is_some_and(|size| size <= LARGE_REQUEST_BYTES);
-    let _place = match is_small {
-        true => None,
-        false => match tokio::time::timeout(BODY_TIMEOUT, server.large.acquire()).await {
-            Ok(place) => place.ok(),
-            Err(_no_place) => return busy(),
-        },
-    };
-    let request: Request = request.map(|body| Body::new(Deadline::new(body, BODY_TIMEOUT)));
+    let place = Place::new(server.large, PLACE_PATIENCE);
+    let body = |body| Deadline::new(body, BODY_TIMEOUT, LARGE_REQUEST_BYTES, Arc::clone(&place));
+    let request: Request = request.map(|incoming| Body::new(body(incoming)));
     match server.router.oneshot(request).await {
+        Ok(_) if place.is_refused() => busy(),
         Ok(response) => response,
         Err(never) => match never {},
     }

@@ -5,3 +5,4 @@ mod deadline;
 mod http;
 pub mod platform;
 pub mod serve;
+mod stall;

@@ -87,6 +87,10 @@ impl Platform {
             ids: Arc::new(SystemIds),
             outbound: Arc::new(WebhookClient::new(policy, resolver)?),
         };
+        if !annex_core::key_check::is_same(&ports).await? {
+            let data = settings.data.display();
+            anyhow::bail!("the root key is not the one that the data in {data} was sealed with");
+        }
         let window = Duration::from_secs(u64::from(settings.slow_retry_hours) * 3600);
         let call_settings = CallSettings { slow_retry_window: window };
         let calls = Calls::new(ports.clone(), Arc::new(InProcess), call_settings);

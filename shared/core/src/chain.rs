@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::json;
+use crate::json::{self, First};
 use crate::keys::digest_hex;
-use crate::limits::NAME_BYTES_MAX;
+use crate::limits::{CONTINUATIONS_PER_RESPONSE_MAX, NAME_BYTES_MAX, REQUEST_BYTES_MAX};
 use crate::profile::Profile;
 
 /// A continuation as an extension asks for it.
@@ -24,6 +24,12 @@ pub struct Ask {
     #[serde(default)]
     pub state: Option<Box<RawValue>>,
 }
+
+/// The continuations of an answer, as far as any of them can go out.
+pub type Asks = First<Ask, CONTINUATIONS_PER_RESPONSE_MAX>;
+
+/// Characters of a delay that a notice shows: a number can have millions.
+const NUMBER_CHARS_SHOWN: usize = 64;
 
 /// A continuation that goes out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,39 +51,32 @@ pub struct Planned {
 /// Decides what becomes of the continuations that the call `key` at `level` asked for.
 ///
 /// Nothing here fails: what cannot be granted as asked is cut or clamped, and told in the texts beside the plan.
-pub fn plan(
-    profile: &Profile,
-    key: &str,
-    level: u32,
-    asks: Vec<Ask>,
-) -> (Vec<Planned>, Vec<String>) {
+pub fn plan(profile: &Profile, key: &str, level: u32, asks: Asks) -> (Vec<Planned>, Vec<String>) {
     let mut notices = Vec::new();
-    if asks.is_empty() {
+    if asks.count == 0 {
         return (Vec::new(), notices);
     }
     if profile.level_max <= level {
         notices.push("max continuation level reached".to_owned());
         return (Vec::new(), notices);
     }
-    if profile.fanout_max < asks.len() {
-        notices.push(format!(
-            "continuation count {} exceeds max {}",
-            asks.len(),
-            profile.fanout_max
-        ));
+    if profile.fanout_max < asks.count {
+        notices
+            .push(format!("continuation count {} exceeds max {}", asks.count, profile.fanout_max));
     }
     let child_level = level + 1;
     let child_key = format!("{key}:{child_level}");
     let mut equal_siblings: HashMap<String, u32> = HashMap::new();
-    let mut planned = Vec::with_capacity(asks.len().min(profile.fanout_max));
-    for ask in asks.into_iter().take(profile.fanout_max) {
+    let mut planned = Vec::with_capacity(asks.elements.len());
+    for ask in asks.elements.into_iter().take(profile.fanout_max) {
         let Some(action) = ask.action.filter(|action| !action.is_empty()) else {
             notice(&mut notices, "continuation without an action dropped".to_owned());
             continue;
         };
         if NAME_BYTES_MAX < action.len() {
-            let text = "continuation whose action is no name dropped";
-            notice(&mut notices, text.to_owned());
+            let text =
+                format!("continuation of an action of more than {NAME_BYTES_MAX} bytes dropped");
+            notice(&mut notices, text);
             continue;
         }
         let (delay, clamped) = delay(profile, ask.in_delay_sec.as_deref());
@@ -91,6 +90,12 @@ pub fn plan(
         };
         if !state.starts_with('{') {
             notice(&mut notices, "continuation whose state is not an object dropped".to_owned());
+            continue;
+        }
+        if REQUEST_BYTES_MAX < state.len() {
+            let text =
+                format!("continuation whose state has more than {REQUEST_BYTES_MAX} bytes dropped");
+            notice(&mut notices, text);
             continue;
         }
         let canonical = json::canonical(&state).unwrap_or_else(|| state.clone());
@@ -123,7 +128,7 @@ fn delay(profile: &Profile, asked: Option<&RawValue>) -> (Duration, Option<Strin
     };
     let most = profile.delay_max.as_secs();
     if secs > profile.delay_max.as_secs_f64() {
-        return (profile.delay_max, Some(text.to_owned()));
+        return (profile.delay_max, Some(text.chars().take(NUMBER_CHARS_SHOWN).collect()));
     }
     // Never early: a part of a second counts as a whole one. Negative delays are none.
     let whole = secs.max(0.0).ceil();
@@ -135,7 +140,7 @@ mod tests {
     use super::*;
     use crate::profile::LIMACHARLIE;
 
-    fn asks(text: &str) -> Vec<Ask> {
+    fn asks(text: &str) -> Asks {
         serde_json::from_str(text).unwrap()
     }
 
@@ -248,7 +253,7 @@ mod tests {
             0,
             &of(NAME_BYTES_MAX + 1),
             &[],
-            &["continuation whose action is no name dropped"],
+            &["continuation of an action of more than 128 bytes dropped"],
         );
     }
 
@@ -259,6 +264,25 @@ mod tests {
                 format!(r#"[{{"action":"a","state":{state}}},{{"action":"a","in_delay_sec":2}}]"#);
             check(0, &text, &[2], &["continuation whose state is not an object dropped"]);
         }
+    }
+
+    #[test]
+    fn what_is_too_large_is_dropped_and_no_notice_is_longer_than_a_line() {
+        let action = |bytes: usize| format!(r#"[{{"action":"{}"}}]"#, "a".repeat(bytes));
+        check(0, &action(NAME_BYTES_MAX), &[0], &[]);
+        let text = "continuation of an action of more than 128 bytes dropped";
+        check(0, &action(NAME_BYTES_MAX + 1), &[], &[text]);
+        let state = |bytes: usize| {
+            format!(r#"[{{"action":"a","state":{{"x":"{}"}}}}]"#, "x".repeat(bytes - 8))
+        };
+        check(0, &state(REQUEST_BYTES_MAX), &[0], &[]);
+        let text = "continuation whose state has more than 10485760 bytes dropped";
+        check(0, &state(REQUEST_BYTES_MAX + 1), &[], &[text]);
+        let text = format!(
+            "continuation delay {} exceeds max 300, clamped",
+            "9".repeat(NUMBER_CHARS_SHOWN)
+        );
+        check(0, &of_delay(&"9".repeat(5_000)), &[300], &[&text]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use serde_json::json;
 
+use crate::limits::FAULT_TEXT_BYTES_MAX;
 use crate::ports::Outage;
 
 /// A refusal or a failure, as the caller sees it.
@@ -20,6 +21,13 @@ impl Fault {
     /// A fault with its own text.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
+    }
+
+    /// With a text of at most [`FAULT_TEXT_BYTES_MAX`]: the start of it. For texts from outside, once their secrets are
+    /// hidden.
+    pub fn cut(mut self) -> Self {
+        self.message.truncate(self.message.floor_char_boundary(FAULT_TEXT_BYTES_MAX));
+        self
     }
 
     /// The body an HTTP caller reads: `{"error": text, "code": word}`.
@@ -129,6 +137,17 @@ pub type Outcome<T> = Result<T, Fault>;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_cut_between_characters_at_the_limit() {
+        let check = |text: &str, cut: &str| {
+            assert_eq!(Fault::new(Code::Internal, text).cut().message, cut);
+        };
+        let full = "x".repeat(FAULT_TEXT_BYTES_MAX);
+        check(&full, &full);
+        check(&format!("{full}y"), &full);
+        check(&format!("{}é", &full[1..]), &full[1..]);
+    }
 
     #[test]
     fn codes_are_unique_words_and_none_is_a_504() {

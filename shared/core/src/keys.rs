@@ -191,3 +191,8 @@ pub fn event_post(oid: Oid, adapter: &str, key: &str, part: usize) -> Key {
 pub fn daily_cursor() -> Key {
     Key::new("daily", "cursor")
 }
+
+/// What shows whether a key ring is the one that the store's secrets were sealed with.
+pub fn key_check() -> Key {
+    Key::new("platform", "key-check")
+}

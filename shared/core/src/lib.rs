@@ -10,6 +10,7 @@
 pub mod fault;
 pub mod ids;
 pub mod json;
+pub mod key_check;
 pub mod keys;
 pub mod limits;
 pub mod model;

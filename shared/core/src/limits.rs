@@ -12,6 +12,10 @@ pub const PROTOCOL_VERSION: u32 = 20_221_218;
 /// Longest a webhook attempt may last, its body included (LC-031, LC-032).
 pub const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// Longest an attempt to get an extension's schema may last. A caller waits for it before its call is claimed, so all
+/// attempts and the delays between them fit into [`WAIT_MAX`].
+pub const SCHEMA_TIMEOUT: Duration = Duration::from_secs(7);
+
 /// Attempts of one call, the first included (LC-035).
 pub const ATTEMPTS_MAX: u32 = 3;
 
@@ -186,6 +190,16 @@ pub const RECORD_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
 /// How long an error of an organization is kept after it was last seen.
 pub const ERROR_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
 
+/// Longest text of a fault that a caller is told and a record keeps, in bytes; the rest is cut.
+pub const FAULT_TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// As much of an extension's error text as is looked at, in bytes. Far more than is shown, so that a secret at its end,
+/// which is not recognized there, is not shown either.
+pub const ANSWER_ERROR_BYTES_MAX: usize = 256 << 10;
+
+/// Errors of an organization that one answer lists.
+pub const ERRORS_LISTED_MAX: usize = 1_000;
+
 /// Longest text of an organization error, in bytes; the rest is cut.
 pub const ERROR_TEXT_BYTES_MAX: usize = 2_048;
 
@@ -309,6 +323,10 @@ pub const WAIT_MAX: Duration = Duration::from_secs(25);
 
 // --- Secrets ---
 
+/// Values of secrets in one message, and what they take in it however often each stands there, in bytes: a reference is
+/// short, and its value can be long.
+pub const MESSAGE_SECRETS_BYTES_MAX: usize = 512 << 10;
+
 /// Secret values shorter than this are not redacted: they would hide half of every text.
 pub const REDACTED_CHARS_MIN: usize = 4;
 
@@ -325,6 +343,10 @@ const _: () = assert!(CONTINUATION_DELAY_MAX.as_secs() <= QUEUE_DELAY_MAX.as_sec
 const _: () = assert!(SLOW_RETRY_DELAY_MAX.as_secs() <= QUEUE_DELAY_MAX.as_secs());
 // The slow path is slower than any fast retry.
 const _: () = assert!(RETRY_DELAY_MAX.as_secs() < SLOW_RETRY_DELAY.as_secs());
+const _: () = assert!(ERROR_TEXT_BYTES_MAX < FAULT_TEXT_BYTES_MAX);
+const _: () = assert!(FAULT_TEXT_BYTES_MAX < ANSWER_ERROR_BYTES_MAX);
+// A fault stays inline in a record, and in a message, however it is escaped.
+const _: () = assert!(6 * FAULT_TEXT_BYTES_MAX + 2 * INLINE_BYTES_MAX < ITEM_BYTES_MAX);
 // A lease outlasts the longest run of one call: its attempts and the delays between.
 const _: () = assert!(
     WEBHOOK_TIMEOUT.as_secs() * ATTEMPTS_MAX as u64 + RETRY_DELAY_MAX.as_secs() < LEASE.as_secs()
@@ -332,8 +354,14 @@ const _: () = assert!(
 // A commit of events is one the store takes, with the event that goes over the size.
 const _: () = assert!(EVENTS_PER_COMMIT_MAX < COMMIT_WRITES_MAX);
 const _: () = assert!(EVENT_BYTES_MAX + (16 << 10) < ITEM_BYTES_MAX);
+// Schema attempts, and the two delays between them with their jitter, end before a caller stops waiting.
+const _: () = assert!(
+    SCHEMA_TIMEOUT.as_secs() * ATTEMPTS_MAX as u64 * 10 + 12 + 24 < WAIT_MAX.as_secs() * 10
+);
 // A call's token outlasts its lease.
 const _: () = assert!(LEASE.as_secs() < EXTENSION_TOKEN_TTL.as_secs());
+// A message can hold the largest secret.
+const _: () = assert!(HIVE_DATA_BYTES_MAX <= MESSAGE_SECRETS_BYTES_MAX);
 // What stays inline fits an item beside its keys, and a message.
 const _: () = assert!(2 * INLINE_BYTES_MAX < ITEM_BYTES_MAX && ITEM_BYTES_MAX < MESSAGE_BYTES_MAX);
 // A sealed record, and its metadata, fit an item.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::ids::{ExtensionName, Oid};
+use crate::json::First;
 use crate::keys;
 use crate::limits;
 use crate::ports::{Commit, Committed, Outage, Store, When, Write};
@@ -18,7 +19,7 @@ pub struct Report {
     pub idempotent_key: Option<String>,
     /// What was used.
     #[serde(default)]
-    pub metrics: Option<Vec<Metric>>,
+    pub metrics: Option<First<Metric, { limits::SKUS_PER_REPORT_MAX }>>,
 }
 
 /// One line of a report.
@@ -62,12 +63,12 @@ pub fn check(
         false => keys::digest_hex(&[key.as_bytes()]),
     };
     let metrics = report.metrics.unwrap_or_default();
-    if profile.skus_max < metrics.len() {
+    if profile.skus_max < metrics.count {
         return (key, Vec::new(), vec!["too many metrics".to_owned()]);
     }
-    let mut skus: Vec<(String, u64)> = Vec::with_capacity(metrics.len());
+    let mut skus: Vec<(String, u64)> = Vec::with_capacity(metrics.elements.len());
     let mut notices = Vec::new();
-    for metric in metrics {
+    for metric in metrics.elements {
         match value(&metric) {
             Ok((sku, value)) => match skus.iter_mut().find(|(name, _)| *name == sku) {
                 Some((_, sum)) => *sum = sum.saturating_add(value),

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Outcome;
 use crate::ids::Oid;
 use crate::keys;
-use crate::limits::{COMMIT_WRITES_MAX, ERROR_RETENTION, ERROR_TEXT_BYTES_MAX, NAME_BYTES_MAX};
+use crate::limits::{
+    COMMIT_WRITES_MAX, ERROR_RETENTION, ERROR_TEXT_BYTES_MAX, ERRORS_LISTED_MAX, NAME_BYTES_MAX,
+};
 use crate::ports::{Commit, Committed, Key, Ports, Query, When, Write};
 use crate::stored;
 use crate::time::Timestamp;
@@ -58,13 +60,17 @@ fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// The errors of an organization, by component.
+/// The errors of an organization, by component: the first [`ERRORS_LISTED_MAX`]. An extension that says something else
+/// each time makes any number.
 pub async fn list(ports: &Ports, oid: Oid) -> Outcome<Vec<OrgError>> {
     let mut found = Vec::new();
     let mut query = Query::prefix(keys::errors(oid), "");
     loop {
         let page = ports.store.query(query.clone()).await?;
         for (sort, item) in page.items {
+            if ERRORS_LISTED_MAX <= found.len() {
+                return Ok(found);
+            }
             let stored: Stored = stored::read(&item, &sort)?;
             found.push(OrgError {
                 component: stored.component,

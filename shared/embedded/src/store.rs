@@ -39,7 +39,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cache_bytes: 128 << 20 }
+        Self { cache_bytes: 32 << 20 }
     }
 }
 

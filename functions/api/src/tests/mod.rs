@@ -3,6 +3,7 @@
 mod calls;
 mod extensions;
 mod hives;
+mod hostile;
 mod orgs;
 mod platform;
 mod routes;

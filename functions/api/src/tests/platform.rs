@@ -31,22 +31,35 @@ pub(super) struct Extension {
     pub(super) seen: Mutex<Vec<Value>>,
     /// Whether it answers at all.
     pub(super) is_down: Mutex<bool>,
+    /// Its status and body for every call instead, where it is set.
+    pub(super) says: Mutex<Option<(u16, String)>>,
 }
 
 impl Extension {
-    fn answer(&self, message: &Value) -> (u16, Value) {
+    fn answer(&self, message: &Value) -> (u16, String) {
+        if message.get("schema_request").is_none() {
+            self.seen.lock().unwrap().push(message.clone());
+            if let Some(says) = &*self.says.lock().unwrap() {
+                return says.clone();
+            }
+        }
+        let (status, body) = Self::usual(message);
+        (status, body.to_string())
+    }
+
+    fn usual(message: &Value) -> (u16, Value) {
         if message.get("schema_request").is_some() {
             let data = json!({
                 "config_schema": {"fields": {"api_key": {"data_type": "string"}}},
                 "request_schema": {
                     "echo": {"parameters": {"fields": {"msg": {"data_type": "string"}}}},
                     "fail": {"parameters": {"fields": {}}},
+                    "sign": {"parameters": {"fields": {"keys": {"data_type": "secret", "is_list": true}}}},
                 },
                 "required_events": ["subscribe", "unsubscribe"],
             });
             return (200, json!({"version": 20_221_218, "data": data}));
         }
-        self.seen.lock().unwrap().push(message.clone());
         if message["conf_validation"]["conf"].as_object().is_some_and(|conf| conf.is_empty()) {
             return (400, json!({"version": 20_221_218, "error": "api_key is required"}));
         }
@@ -70,7 +83,7 @@ impl Outbound for Extension {
         let mut json = String::new();
         flate2::read::GzDecoder::new(&request.body[..]).read_to_string(&mut json).unwrap();
         let (status, body) = self.answer(&serde_json::from_str(&json).unwrap());
-        let body = Bytes::from(body.to_string());
+        let body = Bytes::from(body);
         Ok(WebhookAnswer { status, retry_after: None, body })
     }
 }
@@ -81,6 +94,7 @@ pub(super) struct Platform {
     pub(super) router: Router,
     pub(super) clock: Arc<ManualClock>,
     pub(super) store: Arc<MemoryStore>,
+    pub(super) blobs: Arc<MemoryBlobs>,
     pub(super) extension: Arc<Extension>,
 }
 
@@ -126,10 +140,11 @@ impl Platform {
     pub(super) fn new() -> Self {
         let clock = Arc::new(ManualClock::auto_advancing(Timestamp::parse(NOW).unwrap()));
         let store = Arc::new(MemoryStore::new(clock.clone()));
+        let blobs = Arc::new(MemoryBlobs::new(clock.clone()));
         let extension = Arc::new(Extension::default());
         let ports = Ports {
             store: store.clone(),
-            blobs: Arc::new(MemoryBlobs::new(clock.clone())),
+            blobs: blobs.clone(),
             keyring: Arc::new(FixedKeyring::new()),
             clock: clock.clone(),
             ids: Arc::new(SeededIds::new(7)),
@@ -139,7 +154,7 @@ impl Platform {
         let settings = Arc::new(Settings { public_url: "http://127.0.0.1:8080".into() });
         let telemetry = Telemetry::new(ports.clone(), calls.clone(), TELEMETRY_RETENTION);
         let app = App { ports, calls, telemetry, settings };
-        Self { router: router(app.clone()), app, clock, store, extension }
+        Self { router: router(app.clone()), app, clock, store, blobs, extension }
     }
 
     /// Sends a request as it is.

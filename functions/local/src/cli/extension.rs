@@ -54,7 +54,7 @@ Examples:
 /// What an extension is.
 #[derive(Debug, clap::Args)]
 pub struct Definition {
-    /// Its name: lower-case letters, digits and hyphens
+    /// Its name: letters, digits, dots, dashes and underscores
     name: String,
     /// Where its webhooks go
     #[arg(long)]

@@ -15,7 +15,7 @@ macro_rules! permissions {
 permissions! {
     /// Read the organization: its name, its URLs.
     ORG_GET = "org.get";
-    /// Change the organization: its name, its description; dismiss its errors.
+    /// Change the organization: its name, its description.
     ORG_CONF_SET = "org.conf.set";
     /// Read the organization's errors.
     ORG_ERRORS_GET = "org.errors.get";

@@ -47,6 +47,8 @@ impl Calls {
             return Err(Fault::new(Code::BadRequest, text));
         }
         let claim = self.claim_of(&request)?;
+        // Held from here on: also who waits for the schema of a slow extension takes a place of that one.
+        let slot = self.slot_for(&request.extension)?;
         let id = id_of(request.oid, &[&claim]);
         let admitted = match self.admit_request(&request, data).await {
             Ok(admitted) => admitted,
@@ -59,7 +61,7 @@ impl Calls {
             }
             Err(fault) => return Err(fault),
         };
-        self.claim_and_run(request, id, admitted).await
+        self.claim_and_run(request, id, admitted, slot).await
     }
 
     /// What the invocation is told apart by: the caller's key, or a new one.
@@ -158,16 +160,13 @@ impl Calls {
         request: CallRequest,
         id: uuid::Uuid,
         admitted: Admitted,
+        slot: Arc<Slot>,
     ) -> Outcome<Reply> {
         let ports = self.ports();
         let now = ports.clock.now();
         let until = now.plus(limits::RECORD_RETENTION);
         let data = Payload::plain(ports, admitted.data, until).await?;
         let waits = !request.wait.is_zero();
-        let slot = match waits {
-            true => Some(self.slot_for(&request.extension)?),
-            false => None,
-        };
         let record = Record {
             id,
             oid: request.oid,
@@ -208,6 +207,7 @@ impl Calls {
         }
         match ports.store.commit(commit).await? {
             Committed::Lost { .. } => {
+                record.data.forget(ports).await;
                 let standing = self
                     .standing(&request, id)
                     .await?
@@ -221,7 +221,7 @@ impl Calls {
                     revision: 1,
                     hold,
                     install: Some(admitted.install),
-                    slot,
+                    slot: Some(slot),
                 };
                 match self
                     .inner

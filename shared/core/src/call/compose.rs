@@ -8,7 +8,7 @@ use crate::fault::{Code, Fault, Outcome};
 use crate::json::{self, Object};
 use crate::model::Subscription;
 use crate::redact::Redactor;
-use crate::schema::ExtensionSchema;
+use crate::schema::{self, ExtensionSchema};
 use crate::seal;
 
 use super::Calls;
@@ -160,5 +160,5 @@ impl Calls {
 
 /// LC-146.
 pub(super) fn unknown_action(action: &str) -> Fault {
-    Fault::new(Code::SchemaRefused, format!("unknown request action: {action}"))
+    Fault::new(Code::SchemaRefused, format!("unknown request action: {}", schema::shown(action)))
 }

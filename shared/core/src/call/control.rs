@@ -17,7 +17,7 @@ use crate::redact::Redactor;
 use crate::schema::ExtensionSchema;
 
 use super::Calls;
-use super::deliver::OnError;
+use super::deliver::{OnError, Rules};
 use super::install::{self, Extension, Secrets};
 use super::job::{Job, Start};
 use super::payload::{Payload, raw};
@@ -63,8 +63,10 @@ impl Calls {
     async fn ask_schema(&self, extension: &Arc<Extension>) -> Outcome<Arc<ExtensionSchema>> {
         let key = self.ports().ids.uuid().hyphenated().to_string();
         let json = render(&key, Part::SchemaRequest(Empty {}));
-        let failed = |code, text: &str| Fault::new(code, format!("schema request failed: {text}"));
-        let answer = match self.deliver(extension, &json, 0, OnError::Status).await.verdict {
+        let failed =
+            |code, text: &str| Fault::new(code, format!("schema request failed: {text}")).cut();
+        let rules = Rules { made: 0, on_error: OnError::Status, timeout: limits::SCHEMA_TIMEOUT };
+        let answer = match self.deliver(extension, &json, rules).await.verdict {
             Verdict::Done(answer) => answer,
             Verdict::Failed(fault, _)
             | Verdict::RetrySoon(fault, _)
@@ -113,15 +115,17 @@ impl Calls {
         let json = render(&key, Part::ConfValidation { org, conf: &conf });
         let redactor =
             Redactor::new(secrets.iter().map(|(name, value)| (name.clone(), value.to_string())));
-        match self.deliver(&definition, &json, 0, OnError::Final).await.verdict {
+        let timeout = self.profile().call_timeout;
+        let rules = Rules { made: 0, on_error: OnError::Final, timeout };
+        match self.deliver(&definition, &json, rules).await.verdict {
             Verdict::Done(_) => Ok(()),
             Verdict::Failed(fault, answer) => {
                 let said = answer.is_some_and(|answer: Answer| !answer.error.is_empty());
                 let code = if said { Code::ConfigRefused } else { fault.code };
-                Err(Fault::new(code, redactor.redact(&fault.message)))
+                Err(Fault::new(code, redactor.redact(&fault.message)).cut())
             }
             Verdict::RetrySoon(fault, _) | Verdict::RetryLater(fault, _) => {
-                Err(Fault::new(fault.code, redactor.redact(&fault.message)))
+                Err(Fault::new(fault.code, redactor.redact(&fault.message)).cut())
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The attempts of one delivery.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::delivery::answer::{Answer, Verdict, verdict};
 use crate::delivery::retry;
@@ -32,21 +33,31 @@ pub(super) enum OnError {
     Final,
 }
 
+/// How a message is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rules {
+    /// Attempts that were made before.
+    pub(super) made: u32,
+    /// What an error text means.
+    pub(super) on_error: OnError,
+    /// Longest one attempt lasts.
+    pub(super) timeout: Duration,
+}
+
 impl Calls {
-    /// Sends a message, and again soon as long as that may help. `made` attempts were made before.
+    /// Sends a message, and again soon as long as that may help.
     ///
     /// Each attempt carries the same bytes, signed and compressed once (LC-022, LC-033, LC-058).
     pub(super) async fn deliver(
         &self,
         extension: &Arc<Extension>,
         json: &[u8],
-        made: u32,
-        on_error: OnError,
+        rules: Rules,
     ) -> Delivered {
         let profile = self.profile();
-        let request = request(profile, extension, json);
+        let request = request(profile, extension, json, rules.timeout);
         let ports = self.ports();
-        let mut attempts = made;
+        let mut attempts = rules.made;
         let mut reports = Vec::new();
         loop {
             attempts += 1;
@@ -56,7 +67,7 @@ impl Calls {
                 verdict => return Delivered { verdict, reports, attempts },
             };
             let said = answer.as_ref().is_some_and(|answer| !answer.error.is_empty());
-            if on_error == OnError::Final && said {
+            if rules.on_error == OnError::Final && said {
                 let fault = Fault::new(Code::ExtensionError, fault.message);
                 return Delivered { verdict: Verdict::Failed(fault, answer), reports, attempts };
             }
@@ -72,7 +83,12 @@ impl Calls {
     }
 }
 
-fn request(profile: &Profile, extension: &Extension, json: &[u8]) -> WebhookRequest {
+fn request(
+    profile: &Profile,
+    extension: &Extension,
+    json: &[u8],
+    timeout: Duration,
+) -> WebhookRequest {
     WebhookRequest {
         url: extension.definition.url.clone(),
         headers: vec![
@@ -81,7 +97,7 @@ fn request(profile: &Profile, extension: &Extension, json: &[u8]) -> WebhookRequ
             (SIGNATURE_HEADER, extension.signer.sign(json)),
         ],
         body: gzip(json),
-        timeout: profile.call_timeout,
+        timeout,
         response_bytes_max: profile.response_bytes_max,
     }
 }

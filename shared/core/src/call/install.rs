@@ -1,5 +1,6 @@
 //! What a delivery needs to know of an install: the definition, the subscription, the configuration, the secrets.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::fault::{Code, Fault, Outcome};
 use crate::ids::{ExtensionName, Oid};
 use crate::json::Object;
 use crate::keys;
+use crate::limits;
 use crate::model::{Definition, HiveData, HiveRecord, Subscription};
 use crate::ports::{Item, Outage, Ports};
 use crate::schema::{self, ObjectSchema};
@@ -109,17 +111,31 @@ pub(super) async fn fill(
         if secrets.contains_key(&name) {
             continue;
         }
-        if let Some(value) = secret(ports, oid, &name).await? {
-            secrets.insert(name, value);
+        // The first one that is missing decides; there can be very many.
+        let Some(value) = secret(ports, oid, &name).await? else { break };
+        secrets.insert(name, value);
+        if limits::MESSAGE_SECRETS_BYTES_MAX < secrets.values().map(|value| value.len()).sum() {
+            return Err(too_many_secrets());
         }
     }
-    schema::fill_secrets(schema, object, &|name| secrets.get(name).map(|value| value.to_string()))
-        .map_err(|name| {
-            Fault::new(
-                Code::SecretMissing,
-                format!("secret not set or is not of type string: {name}"),
-            )
-        })
+    let left = Cell::new(Some(limits::MESSAGE_SECRETS_BYTES_MAX));
+    let value = |name: &str| {
+        let value = secrets.get(name)?;
+        left.set(left.get().and_then(|left| left.checked_sub(value.len())));
+        left.get().map(|_| value.to_string())
+    };
+    let filled = schema::fill_secrets(schema, object, &value);
+    if left.get().is_none() {
+        return Err(too_many_secrets());
+    }
+    filled.map_err(|name| {
+        Fault::new(Code::SecretMissing, format!("secret not set or is not of type string: {name}"))
+    })
+}
+
+fn too_many_secrets() -> Fault {
+    let most = limits::MESSAGE_SECRETS_BYTES_MAX;
+    Fault::new(Code::TooLarge, format!("the secrets of a message have more than {most} bytes"))
 }
 
 /// Adds the value of a secret that the extension has from a call before, if it still has one.

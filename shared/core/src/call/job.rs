@@ -78,6 +78,7 @@ mod tests {
             ident: "i".to_owned(),
             level: 0,
             depth: 1,
+            secrets: vec!["key".to_owned()],
             published_at: Timestamp::default(),
         };
         let text = serde_json::to_string(&Job::Start(Box::new(start))).unwrap();

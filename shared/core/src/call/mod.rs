@@ -1,7 +1,7 @@
 //! One call: accepted, delivered, settled.
 //!
 //! *Accept* checks and claims: the claim is the record itself, one conditional put. *Deliver* resolves secrets, signs,
-//! sends, and tries again soon where that may help. *Settle* decides what the answer means ([`settle`], pure) and
+//! sends, and tries again soon where that may help. *Settle* decides what the answer means (`settle`, pure) and
 //! writes the record with everything that follows from it in one commit. A worker that dies leaves a record whose
 //! lease runs out and a message that comes back, so another one takes the call over under the same idempotency key.
 

@@ -60,6 +60,15 @@ impl Payload {
         Ok(Self::SealedBlob(key))
     }
 
+    /// Removes what was put into the blobs for a record that was not written. Where that fails, it expires.
+    pub(super) async fn forget(&self, ports: &Ports) {
+        if let Self::Blob(key) | Self::SealedBlob(key) = self
+            && let Err(error) = ports.blobs.delete(key).await
+        {
+            tracing::warn!(source = ?error.source, "a payload could not be removed: {error}");
+        }
+    }
+
     /// The JSON text.
     pub(super) async fn load(
         &self,

@@ -15,7 +15,7 @@ use crate::ports::{Commit, Committed, Outage, Outgoing, QueueName, When};
 use crate::redact::Redactor;
 
 use super::compose::Install;
-use super::deliver::OnError;
+use super::deliver::{OnError, Rules};
 use super::job::{Job, Start};
 use super::payload::Payload;
 use super::record::{Ending, Kind, Origin, Record, Status};
@@ -58,7 +58,13 @@ struct Run {
 impl Run {
     fn refused(fault: Fault) -> Self {
         let redactor = Redactor::new(std::iter::empty());
-        Self { result: Err(fault), answer: None, reports: Vec::new(), redactor, secrets: Vec::new() }
+        Self {
+            result: Err(fault),
+            answer: None,
+            reports: Vec::new(),
+            redactor,
+            secrets: Vec::new(),
+        }
     }
 }
 
@@ -88,14 +94,12 @@ impl Calls {
             Ok(install) => match self.compose(&record, &install).await {
                 Err(fault) => Run::refused(fault),
                 Ok(message) => {
-                    let delivered = self
-                        .deliver(
-                            &install.extension,
-                            &message.json,
-                            record.attempts,
-                            OnError::Status,
-                        )
-                        .await;
+                    let rules = Rules {
+                        made: record.attempts,
+                        on_error: OnError::Status,
+                        timeout: self.profile().call_timeout,
+                    };
+                    let delivered = self.deliver(&install.extension, &message.json, rules).await;
                     record.attempts = delivered.attempts;
                     let (result, answer) = match delivered.verdict {
                         Verdict::RetryLater(fault, asked) if self.may_wait(&record) => {
@@ -265,7 +269,9 @@ impl Calls {
                 extension: record.extension.clone(),
                 kind: Kind::Request { action: planned.action, investigation: String::new() },
                 origin: Origin::Continuation,
-                claim: format!("continuation#{}", planned.identity),
+                // Told apart by the call that asked as well: siblings share their key, and two of them may ask for
+                // the same.
+                claim: format!("continuation#{}#{}", record.id, planned.identity),
                 key: Some(planned.key),
                 data,
                 ident: record.ident.clone(),

@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::chain::Ask;
+use crate::chain::Asks;
 use crate::fault::{Code, Fault};
 use crate::json;
+use crate::limits::ANSWER_ERROR_BYTES_MAX;
 use crate::meter::Report;
 use crate::ports::{SendFault, WebhookAnswer};
 use crate::profile::Profile;
@@ -18,7 +19,7 @@ use super::retry;
 /// An answer of the protocol, read leniently: what is absent, null or of no use is nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
-    /// What went wrong; empty: nothing.
+    /// What went wrong; empty: nothing. At most [`ANSWER_ERROR_BYTES_MAX`] of it.
     pub error: String,
     /// Whether a retry may help, where the extension said so (LC-054).
     pub retriable: Option<bool>,
@@ -27,7 +28,7 @@ pub struct Answer {
     /// The data, exactly as it came.
     pub data: Option<Box<RawValue>>,
     /// Continuations asked for, in order.
-    pub continuations: Vec<Ask>,
+    pub continuations: Asks,
     /// Usage to record.
     pub report: Option<Report>,
 }
@@ -43,7 +44,7 @@ struct Wire<'a> {
     #[serde(default)]
     data: Option<Box<RawValue>>,
     #[serde(default)]
-    continuations: Option<Vec<Ask>>,
+    continuations: Option<Asks>,
     #[serde(default)]
     metrics: Option<Report>,
 }
@@ -59,7 +60,11 @@ impl Answer {
         }
         let wire: Wire<'_> = serde_json::from_str(text).map_err(|_| foreign())?;
         Ok(Self {
-            error: wire.error.unwrap_or_default(),
+            error: wire.error.map_or_else(String::new, |mut error| {
+                error.truncate(error.floor_char_boundary(ANSWER_ERROR_BYTES_MAX));
+                error.shrink_to_fit();
+                error
+            }),
             retriable: match wire.retriable.map(RawValue::get) {
                 Some("true") => Some(true),
                 Some("false") => Some(false),

@@ -6,12 +6,14 @@
 //! **Invariant:** everything here takes linear time and a stack of fixed size, whatever the text holds.
 
 mod canonical;
+mod first;
 mod number;
 mod object;
 mod scan;
 mod string;
 
 pub use canonical::canonical;
+pub use first::First;
 pub use number::{go_safe, is_integral};
 pub use object::Object;
 pub use scan::{Container, Scanner, Token};

@@ -13,6 +13,7 @@ pub use kind::Kind;
 pub use secrets::{SECRET_PREFIX, fill_secrets, secret_references};
 
 use crate::json::Object;
+use crate::limits::NAME_BYTES_MAX;
 
 /// What an extension answered to a schema request.
 #[derive(Debug, Clone)]
@@ -67,9 +68,9 @@ pub struct Field {
 }
 
 impl ExtensionSchema {
-    /// An action by its name.
+    /// An action by its name, which has at most [`NAME_BYTES_MAX`] bytes.
     pub fn action(&self, name: &str) -> Option<&ActionSchema> {
-        self.actions.get(name)
+        self.actions.get(name).filter(|_| name.len() <= NAME_BYTES_MAX)
     }
 
     /// An action by its name, or the text for one that is not advertised (LC-146).
@@ -162,7 +163,7 @@ impl ObjectSchema {
 const SHOWN_BYTES: usize = 1_024;
 
 /// What an error text shows of a text from outside: all of it, unless it is absurdly long.
-fn shown(text: &str) -> &str {
+pub(crate) fn shown(text: &str) -> &str {
     &text[..text.floor_char_boundary(SHOWN_BYTES)]
 }
 

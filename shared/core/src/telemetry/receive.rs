@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use uuid::{Builder, Uuid};
 
@@ -68,7 +69,28 @@ impl Telemetry {
     /// An adapter that is absent, disabled, expired or of another kind, and a wrong secret, are one and the same
     /// refusal. A refused delivery stores nothing; one that an outage breaks off may have stored its first events.
     pub async fn receive(&self, delivery: Delivery<'_>) -> Outcome<Received> {
-        let (oid, mut adapter) = self.admit(delivery).await?;
+        let (oid, adapter) = self.admit(delivery).await?;
+        self.take_in(oid, adapter, delivery).await
+    }
+
+    /// As [`Self::receive`], but reads the body only once the secret was found to be right: a stranger cannot make the
+    /// platform hold one. The `body` of the delivery is not looked at.
+    pub async fn receive_from(
+        &self,
+        delivery: Delivery<'_>,
+        body: impl Future<Output = Outcome<Bytes>>,
+    ) -> Outcome<Received> {
+        let (oid, adapter) = self.admit(delivery).await?;
+        let body = body.await?;
+        self.take_in(oid, adapter, Delivery { body: &body, ..delivery }).await
+    }
+
+    async fn take_in(
+        &self,
+        oid: Oid,
+        mut adapter: Adapter,
+        delivery: Delivery<'_>,
+    ) -> Outcome<Received> {
         if delivery
             .idempotency_key
             .is_some_and(|key| key.is_empty() || key.len() > IDEMPOTENCY_KEY_BYTES_MAX)

@@ -176,6 +176,11 @@ impl MemoryBlobs {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, blobs: Mutex::default() }
     }
+
+    /// How many there are, the expired ones included.
+    pub fn count(&self) -> usize {
+        self.blobs.lock().expect("no holder of the lock panics").len()
+    }
 }
 
 #[async_trait]
