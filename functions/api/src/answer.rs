@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use annex_core::fault::{Code, Fault};
 use annex_core::ports::Outage;
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -80,11 +80,13 @@ fn shown(path: &str) -> &str {
 
 /// A bug in one handler costs one request.
 pub(crate) async fn catch_panics(request: Request, next: Next) -> Response {
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    // Not the path: that of an adapter holds its secret.
+    let route = request.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
+    let method = request.method().clone();
     match AssertUnwindSafe(next.run(request)).catch_unwind().await {
         Ok(response) => response,
         Err(_) => {
-            tracing::error!(%method, path, "a handler of the API panicked");
+            tracing::error!(%method, route, "a handler of the API panicked");
             Failure(Fault::new(Code::Internal, "internal error")).into_response()
         }
     }

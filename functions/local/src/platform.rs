@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use crate::http;
 
 /// Deliveries that a queue has under way at a time; most of the time each waits for an extension.
-const DELIVERIES_AT_ONCE: usize = 256;
+const DELIVERIES_AT_ONCE: usize = 1_024;
 
 /// How long running work is waited for at the end. What is not done by then is taken up again at the next start.
 const DRAIN: Duration = Duration::from_secs(10);

@@ -116,6 +116,9 @@ pub async fn verify(ports: &Ports, token: &str) -> Outcome<Caller> {
         return Err(refused("the token has expired"));
     }
     let kind = match claims.kind {
+        // The token that an operator has for an organization is worth that organization only: an impersonated action
+        // hands it to an extension.
+        Kind::Operator if claims.oid.is_some() => CallerKind::User,
         Kind::Operator => CallerKind::Operator,
         Kind::User => {
             let (Some(oid), Some(hash)) = (claims.oid, &claims.key) else {
