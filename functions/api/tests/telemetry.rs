@@ -88,6 +88,13 @@ impl World {
         self.token = answer["jwt"].as_str().unwrap().to_owned();
     }
 
+    /// Takes the operator's token, which is one of no organization.
+    async fn as_operator(&mut self) {
+        let form = format!("secret={}&oid=-", FixedKeyring::OPERATOR);
+        let answer = self.ok("POST", "/jwt", &form).await;
+        self.token = answer["jwt"].as_str().unwrap().to_owned();
+    }
+
     /// The token of the extension itself.
     async fn extension(&self) -> String {
         let name = ExtensionName::parse(NAME).unwrap();
@@ -188,6 +195,7 @@ async fn an_extension_provisions_its_adapter_and_posts_events() {
 async fn another_extension_and_a_caller_without_permission_provision_nothing() {
     let mut world = World::new().await;
     let other = json!({"name": "other", "url": "https://e.example", "secret": SECRET}).to_string();
+    world.as_operator().await;
     world.ok("POST", "/v1/extension/definition", &other).await;
     world.token = world.extension().await;
     let path = format!("/v1/orgs/{}/adapters/other", world.oid);

@@ -56,12 +56,17 @@ async fn an_operator_makes_reads_renames_and_lists_organizations() {
 async fn only_the_operator_makes_organizations() {
     let platform = Platform::new();
     let (oid, owner) = platform.org().await;
-    // The operator's token for an organization is an operator's, too.
-    platform.call(&owner, "POST", "/v1/orgs/new", &[("name", "x")]).await.ok();
+    let operator = platform.operator().await;
+    platform.call(&operator, "POST", "/v1/orgs/new", &[("name", "x")]).await.ok();
     let user = platform.user(oid, &owner, "*").await;
-    let answer = platform.call(&user, "POST", "/v1/orgs/new", &[("name", "x")]).await;
-    assert_eq!(answer.code(), "forbidden");
-    let bad = platform.call(&owner, "POST", "/v1/orgs/new", &[("name", "")]).await;
+    // The operator's token for an organization is worth that organization only.
+    for token in [&user, &owner] {
+        let answer = platform.call(token, "POST", "/v1/orgs/new", &[("name", "x")]).await;
+        assert_eq!(answer.code(), "forbidden");
+        let listed = platform.get(token, "/v1/user/orgs").await.ok();
+        assert_eq!(listed["total"], 1);
+    }
+    let bad = platform.call(&operator, "POST", "/v1/orgs/new", &[("name", "")]).await;
     assert_eq!(bad.code(), "bad-request");
 }
 
