@@ -62,8 +62,12 @@ pub(crate) async fn serve(
     let graceful = GracefulShutdown::new();
     let server = Server { router, large: Arc::new(Semaphore::new(LARGE_REQUESTS_AT_ONCE)) };
     loop {
-        let place =
-            Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
+        let place = tokio::select! {
+            place = Arc::clone(&places).acquire_owned() => {
+                place.expect("the semaphore is never closed")
+            }
+            _ = stop.wait_for(|stop| *stop) => break,
+        };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stop.wait_for(|stop| *stop) => break,

@@ -1,6 +1,7 @@
 //! What callers see of an invocation: its reply, and its record.
 
 use bytes::Bytes;
+use zeroize::Zeroizing;
 
 use crate::fault::{Code, Fault, Outcome};
 use crate::ids::Oid;
@@ -48,13 +49,11 @@ impl Calls {
         Ok(Bytes::from(body))
     }
 
-    async fn data(&self, record: &Record, ending: &Ending) -> Result<String, Outage> {
+    /// The data of a success. It can be a hundred megabytes: it is copied once, into the answer.
+    async fn data(&self, record: &Record, ending: &Ending) -> Result<Zeroizing<String>, Outage> {
         match &ending.data {
-            Some(data) => {
-                let data = data.load(self.ports(), record.oid, &record.extension).await?;
-                Ok(data.to_string())
-            }
-            None => Ok("{}".to_owned()),
+            Some(data) => data.load(self.ports(), record.oid, &record.extension).await,
+            None => Ok(Zeroizing::new("{}".to_owned())),
         }
     }
 
