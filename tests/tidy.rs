@@ -237,3 +237,23 @@ fn the_architecture_page_names_every_crate_and_none_that_is_gone() {
     let gone = quoted.iter().filter(is_crate).filter(|word| !folders.contains(**word));
     none("a crate that is gone", gone.map(|word| (*word).to_owned()).collect());
 }
+
+#[test]
+fn every_dependency_has_a_row_in_the_decisions() {
+    let page = std::fs::read_to_string(root().join("docs/decisions.md")).expect("it is committed");
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let names: BTreeSet<&str> = rows
+        .filter_map(|row| row.split('|').nth(1))
+        .flat_map(|cell| cell.split([',', ' ']))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("it is committed");
+    let (_, rest) = manifest.split_once("[workspace.dependencies]").expect("it has dependencies");
+    let (table, _) = rest.split_once("\n[").expect("another table follows");
+    let unexplained = table
+        .lines()
+        .filter(|line| !line.contains("path = "))
+        .filter_map(|line| line.split_once(" = ").map(|(name, _)| name))
+        .filter(|name| !names.contains(name));
+    none("a dependency without a row", unexplained.map(str::to_owned).collect());
+}
