@@ -7,7 +7,6 @@ use std::time::Duration;
 use annex_core::call::{Calls, Claimed, Launcher, Reply};
 use annex_core::ports::{Handler, Message, Outage, Undone};
 use async_trait::async_trait;
-use futures_util::future::join_all;
 
 /// The function behind the `dispatch` queue.
 #[derive(Clone)]
@@ -24,10 +23,8 @@ impl Dispatch {
 
 #[async_trait]
 impl Handler for Dispatch {
-    /// Works on the messages of a batch side by side: each waits for its own extension only.
     async fn handle(&self, batch: Vec<Message>) -> Vec<Undone> {
-        let works = batch.into_iter().map(|message| self.calls.work(message));
-        join_all(works).await.into_iter().flatten().collect()
+        self.calls.work_batch(batch).await
     }
 }
 

@@ -6,7 +6,6 @@
 use annex_core::call::Calls;
 use annex_core::ports::{Handler, Message, Undone};
 use async_trait::async_trait;
-use futures_util::future::join_all;
 
 /// The function behind the `resume` queue.
 #[derive(Clone)]
@@ -23,9 +22,7 @@ impl Resume {
 
 #[async_trait]
 impl Handler for Resume {
-    /// Works on the messages of a batch side by side: each waits for its own extension only.
     async fn handle(&self, batch: Vec<Message>) -> Vec<Undone> {
-        let works = batch.into_iter().map(|message| self.calls.work(message));
-        join_all(works).await.into_iter().flatten().collect()
+        self.calls.work_batch(batch).await
     }
 }

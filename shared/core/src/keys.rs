@@ -4,6 +4,7 @@
 //! (records, telemetry, usage) lies in partitions of its own, so that a busy tenant spreads.
 
 use aws_lc_rs::digest::{SHA256, digest};
+use uuid::Uuid;
 
 use crate::ids::{ExtensionName, Oid};
 use crate::ports::Key;
@@ -30,6 +31,13 @@ pub fn digest_bytes(parts: &[&[u8]]) -> [u8; 32] {
     let mut out = [0; 32];
     out.copy_from_slice(digest(&SHA256, &text).as_ref());
     out
+}
+
+/// The id that belongs to parts: a UUID of version 8 (RFC 9562) of 122 bits of their SHA-256.
+pub fn uuid_of(parts: &[&[u8]]) -> Uuid {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest_bytes(parts)[..16]);
+    Uuid::new_v8(bytes)
 }
 
 fn tenant(oid: Oid) -> String {

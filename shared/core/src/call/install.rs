@@ -8,15 +8,17 @@ use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
 use crate::delivery::wire::Signer;
+use crate::extensions;
 use crate::fault::{Code, Fault, Outcome};
+use crate::hive;
 use crate::ids::{ExtensionName, Oid};
 use crate::json::Object;
 use crate::keys;
 use crate::limits;
-use crate::model::{Definition, HiveData, HiveRecord, Subscription};
+use crate::model::{Definition, HiveRecord, Subscription};
 use crate::ports::{Item, Outage, Ports};
 use crate::schema::{self, ObjectSchema};
-use crate::seal;
+use crate::stored;
 
 use super::Calls;
 
@@ -49,11 +51,8 @@ impl Calls {
 }
 
 fn read_extension(ports: &Ports, name: &ExtensionName, item: Item) -> Result<Extension, Outage> {
-    let definition: Definition = serde_json::from_slice(&item.data)
-        .map_err(|error| Outage::caused("a definition cannot be read", error))?;
-    let secret =
-        seal::open_text(&*ports.keyring, &["extension", name.as_str()], &definition.secret)?;
-    let signer = Signer::new(&secret);
+    let definition: Definition = stored::read(&item, name.as_str())?;
+    let signer = Signer::new(&extensions::secret(ports, &definition)?);
     Ok(Extension { definition, stored: item.data, signer })
 }
 
@@ -63,12 +62,8 @@ pub(super) async fn subscription(
     oid: Oid,
     extension: &ExtensionName,
 ) -> Result<Option<Subscription>, Outage> {
-    let Some(item) = ports.store.get(&keys::subscription(oid, extension)).await? else {
-        return Ok(None);
-    };
-    serde_json::from_slice(&item.data)
-        .map(Some)
-        .map_err(|error| Outage::caused("a subscription cannot be read", error))
+    let item = ports.store.get(&keys::subscription(oid, extension)).await?;
+    item.map(|item| stored::read(&item, extension.as_str())).transpose()
 }
 
 /// The data of a hive record that is enabled and not expired.
@@ -81,19 +76,12 @@ pub(super) async fn hive_data(
     let Some(item) = ports.store.get(&keys::hive(oid, hive, name)).await? else {
         return Ok(None);
     };
-    let record: HiveRecord = serde_json::from_slice(&item.data)
-        .map_err(|error| Outage::caused("a hive record cannot be read", error))?;
+    let record: HiveRecord = stored::read(&item, name)?;
     let expired = record.user.expiry > 0 && record.user.expiry <= ports.clock.now().millis();
     if !record.user.enabled || expired {
         return Ok(None);
     }
-    match record.data {
-        HiveData::Plain(raw) => Ok(Some(Zeroizing::new(raw.get().to_owned()))),
-        HiveData::Sealed(sealed) => {
-            let binding = [&oid.to_string(), hive, name];
-            seal::open_text(&*ports.keyring, &binding, &sealed).map(Some)
-        }
-    }
+    hive::open_data(ports, oid, hive, name, &record.data).map(Some)
 }
 
 /// Values of secrets by name, as one delivery uses them.

@@ -8,6 +8,7 @@ use crate::keys;
 use crate::limits;
 use crate::ports::{Item, Outage, When, Write};
 use crate::seal::Sealed;
+use crate::stored;
 use crate::time::Timestamp;
 
 use super::payload::Payload;
@@ -169,8 +170,7 @@ impl Record {
 
     /// The record in an item.
     pub(super) fn read(item: &Item) -> Result<Self, Outage> {
-        serde_json::from_slice(&item.data)
-            .map_err(|error| Outage::caused("a record cannot be read", error))
+        stored::read(item, "record")
     }
 
     /// Whether somebody works on it now.
@@ -181,13 +181,10 @@ impl Record {
 }
 
 /// The id that belongs to a claim: the same claim of the same tenant always has the same id, and no two tenants share
-/// one. A UUID of version 8 (RFC 9562) of 122 bits of SHA-256.
+/// one.
 pub(super) fn id_of(oid: Oid, claim: &[&str]) -> Uuid {
     let oid = oid.to_string();
     let mut parts: Vec<&[u8]> = vec![oid.as_bytes()];
     parts.extend(claim.iter().map(|part| part.as_bytes()));
-    let digest = keys::digest_bytes(&parts);
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&digest[..16]);
-    Uuid::new_v8(bytes)
+    keys::uuid_of(&parts)
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
+
 use crate::fault::{Code, Fault, Outcome};
 use crate::json::Object;
 use crate::limits;
@@ -25,6 +27,13 @@ enum Worked {
 }
 
 impl Calls {
+    /// Works on the messages of a batch side by side, each of which waits for its own extension only, and names those
+    /// that are not done.
+    pub async fn work_batch(&self, batch: Vec<Message>) -> Vec<Undone> {
+        let works = batch.into_iter().map(|message| self.work(message));
+        join_all(works).await.into_iter().flatten().collect()
+    }
+
     /// Works on one message of the dispatch or the resume queue. `Some`: it is not done and has to come back.
     ///
     /// A failing extension ends as a finished record and an error of the organization; only a fault of the platform

@@ -13,6 +13,7 @@ use crate::model::UserMetadata;
 use crate::orgs::read_text;
 
 pub use check::check;
+pub(crate) use records::open_data;
 pub use records::{Change, Listing, Paging, Record, delete, get, list, rename, require, set};
 
 /// A hive: what kind of records it keeps, and who may touch them.

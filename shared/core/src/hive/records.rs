@@ -302,6 +302,23 @@ fn put(ports: &Ports, oid: Oid, hive: &Hive, name: &str, record: &Record, when: 
     }
 }
 
+/// The data of a record, opened where it is sealed.
+pub(crate) fn open_data(
+    ports: &Ports,
+    oid: Oid,
+    hive: &str,
+    name: &str,
+    data: &HiveData,
+) -> Result<Zeroizing<String>, Outage> {
+    match data {
+        HiveData::Plain(raw) => Ok(Zeroizing::new(raw.get().to_owned())),
+        HiveData::Sealed(sealed) => {
+            let oid = oid.to_string();
+            seal::open_text(ports.keyring.as_ref(), &[oid.as_str(), hive, name], sealed)
+        }
+    }
+}
+
 fn opened(
     ports: &Ports,
     oid: Oid,
@@ -309,13 +326,7 @@ fn opened(
     name: &str,
     record: HiveRecord,
 ) -> Result<Record, Outage> {
-    let data = match &record.data {
-        HiveData::Plain(raw) => Zeroizing::new(raw.get().to_owned()),
-        HiveData::Sealed(sealed) => {
-            let oid = oid.to_string();
-            seal::open_text(ports.keyring.as_ref(), &[oid.as_str(), hive.name, name], sealed)?
-        }
-    };
+    let data = open_data(ports, oid, hive.name, name, &record.data)?;
     Ok(Record {
         data,
         user: record.user,

@@ -5,7 +5,6 @@ use aws_lc_rs::digest;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
-use uuid::Builder;
 use zeroize::Zeroizing;
 
 use super::{Telemetry, installation_keys};
@@ -13,7 +12,7 @@ use crate::extensions;
 use crate::fault::{Code, Fault, Outcome};
 use crate::hive::{self, CLOUD_SENSOR, Change};
 use crate::ids::{ExtensionName, Oid};
-use crate::keys::{digest_bytes, installation_key};
+use crate::keys::{digest_bytes, installation_key, uuid_of};
 use crate::model::{InstallationKey, UserMetadata};
 use crate::ports::{Commit, Committed, Ports, When, Write};
 use crate::rules::document::Node;
@@ -111,16 +110,14 @@ impl Telemetry {
         }
         // The same for everyone who asks at the same time, and no one else can tell what it is.
         let oid_text = oid.to_string();
-        let digest = digest_bytes(&[
+        let iid = uuid_of(&[
             b"installation key",
             shared_secret.as_bytes(),
             oid_text.as_bytes(),
             extension.as_str().as_bytes(),
         ]);
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&digest[..16]);
         let key = InstallationKey {
-            iid: Builder::from_custom_bytes(bytes).into_uuid().hyphenated().to_string(),
+            iid: iid.hyphenated().to_string(),
             desc: key_description(extension),
             tags: tags.to_vec(),
             use_public_root_ca: false,

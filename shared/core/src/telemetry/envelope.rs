@@ -6,11 +6,11 @@
 //! [`TYPE_BYTES_MAX`] bytes.
 
 use serde::{Deserialize, Serialize};
-use uuid::{Builder, Uuid};
+use uuid::Uuid;
 
 use super::adapter::Adapter;
 use crate::ids::Oid;
-use crate::keys::digest_bytes;
+use crate::keys::uuid_of;
 use crate::rules::document::{Kind, Node};
 use crate::rules::path::Lookup;
 use crate::time::Timestamp;
@@ -47,9 +47,7 @@ pub fn sensor(oid: Oid, adapter: &Adapter) -> Uuid {
     let seed = if adapter.seed.is_empty() { &adapter.name } else { &adapter.seed };
     let oid = oid.to_string();
     let parts = [b"sensor".as_slice(), oid.as_bytes(), adapter.iid.as_bytes(), seed.as_bytes()];
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&digest_bytes(&parts)[..16]);
-    Builder::from_custom_bytes(bytes).into_uuid()
+    uuid_of(&parts)
 }
 
 /// The envelope of an event that came at `at`. `routing` is filled but for what the event itself says.

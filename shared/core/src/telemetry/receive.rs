@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use uuid::{Builder, Uuid};
+use uuid::Uuid;
 
 use super::adapter::{self, Adapter};
 use super::envelope::{self, Routing};
 use super::{Telemetry, body, installation_keys};
 use crate::fault::{Code, Fault, Outcome};
 use crate::ids::Oid;
-use crate::keys::{self, digest_bytes, digest_hex};
+use crate::keys::{self, digest_hex, uuid_of};
 use crate::limits::{
     EVENT_COMMIT_BYTES_MAX, EVENT_POST_DEDUPE, EVENTS_PER_COMMIT_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
     MESSAGE_BYTES_MAX, RULE_CALLS_PER_EVENT_MAX, RULE_DATA_BYTES_MAX,
@@ -235,17 +235,14 @@ impl Telemetry {
     fn event_id(&self, batch: &Batch<'_>, index: usize) -> Uuid {
         let Some(key) = batch.idempotency_key else { return self.ports.ids.uuid() };
         let oid = batch.oid.to_string();
-        let digest = digest_bytes(&[
+        uuid_of(&[
             b"event",
             oid.as_bytes(),
             batch.adapter.name.as_bytes(),
             key.as_bytes(),
             &batch.at.millis().to_be_bytes(),
             &index.to_be_bytes(),
-        ]);
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&digest[..16]);
-        Builder::from_custom_bytes(bytes).into_uuid()
+        ])
     }
 
     /// The messages that make the calls of an event's rules (LC-129 to LC-131: the same path as any other call).
