@@ -87,6 +87,9 @@ pub const USAGE_RETENTION: Duration = Duration::from_secs(400 * DAY_SECS);
 /// How long an extension's schema is trusted (LC-147).
 pub const SCHEMA_TTL: Duration = Duration::from_secs(60);
 
+/// How old may be what calls read again and again: definitions, installs, configurations, secrets.
+pub const RECENT_MAX: Duration = Duration::from_secs(60);
+
 /// How long the answer to "does it advertise `update`?" is trusted (LC-109).
 pub const ADVERTISED_TTL: Duration = Duration::from_secs(3600);
 

@@ -16,9 +16,13 @@ use crate::time::Timestamp;
 
 mod check;
 mod outbound;
+mod queue;
 
 pub use self::check::{check, check_key, check_query, item_bytes};
 pub use self::outbound::{Outbound, SendFault, WebhookAnswer, WebhookRequest};
+pub use self::queue::{
+    DeadLetter, DeadLetters, Handler, Hold, Message, Outgoing, QueueName, Undone,
+};
 
 /// The outside world is broken: a disk, a service, a limit of it. The text is for the log, never for a caller.
 #[derive(Debug, thiserror::Error)]
@@ -125,53 +129,6 @@ pub enum Write {
     },
 }
 
-/// The queues of the platform.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum QueueName {
-    /// Calls, events and error reports to deliver now.
-    Dispatch,
-    /// Continuations, slow retries and watches: everything that comes back later.
-    Resume,
-    /// Usage reports.
-    Meter,
-}
-
-impl QueueName {
-    /// Every queue.
-    pub const ALL: &[Self] = &[Self::Dispatch, Self::Resume, Self::Meter];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Dispatch => "dispatch",
-            Self::Resume => "resume",
-            Self::Meter => "meter",
-        }
-    }
-}
-
-/// A message to send.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outgoing {
-    /// To which queue.
-    pub queue: QueueName,
-    /// Its text: at most [`crate::limits::MESSAGE_BYTES_MAX`] bytes.
-    pub body: String,
-    /// How long nobody sees it: at most [`crate::limits::QUEUE_DELAY_MAX`].
-    pub delay: Duration,
-}
-
-/// A message that the sender works on itself, in the same process: nobody sees it for `lease`, or until that process
-/// is gone. The commit that finishes the work names its `id` in [`Commit::released`], and it is gone. On a store that
-/// cannot do that in the same commit at no cost, it may be left out ([`Store::holds`]).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hold {
-    /// Chosen by the sender, unique.
-    pub id: Uuid,
-    /// What is sent if the work is not finished.
-    pub send: Outgoing,
-}
-
 /// What happens together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commit {
@@ -249,6 +206,26 @@ pub struct Page {
     pub next: Option<String>,
 }
 
+/// Which items a scan reads: those whose partition key starts with `prefix`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scan {
+    /// Start of the partition keys; at least one byte.
+    pub prefix: String,
+    /// Where to go on: [`ScanPage::next`] of the page before.
+    pub cursor: Option<String>,
+    /// Items of this page, at most [`crate::limits::PAGE_ITEMS_MAX`].
+    pub limit: usize,
+}
+
+/// A page of a scan. It may be shorter than asked for, even empty, while there is more: only `next` tells.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ScanPage {
+    /// Keys and items, in an order of the store's own. What stands there during the whole scan is in it once.
+    pub items: Vec<(Key, Item)>,
+    /// Cursor of the next page, opaque; `None`: that was all.
+    pub next: Option<String>,
+}
+
 /// Items under (partition, sort) keys, and the messages that leave with them.
 ///
 /// Every adapter refuses what [`check`] refuses, with an [`Outage`], whatever its own store would take.
@@ -262,8 +239,21 @@ pub trait Store: Send + Sync {
     /// The live item at `key`.
     async fn get(&self, key: &Key) -> Result<Option<Item>, Outage>;
 
+    /// The live item at `key`, or what it was at most [`crate::limits::RECENT_MAX`] ago: for what every call reads and
+    /// few change. A store whose reads cost nothing answers what stands there now.
+    async fn recent(&self, key: &Key) -> Result<Option<Item>, Outage> {
+        self.get(key).await
+    }
+
     /// The live items of a range, in order.
     async fn query(&self, query: Query) -> Result<Page, Outage>;
+
+    /// The live items of every partition whose key starts with a prefix, a page at a time: for the export and the
+    /// deletion of a tenant. It may read the whole store.
+    async fn scan(&self, scan: Scan) -> Result<ScanPage, Outage> {
+        let _ = scan;
+        Err(Outage::new("this store cannot be scanned"))
+    }
 
     /// Writes and sends, together.
     async fn commit(&self, commit: Commit) -> Result<Committed, Outage>;
@@ -276,35 +266,6 @@ pub trait Store: Send + Sync {
 
     /// Grows each time the owner of leases starts anew. A lease of an earlier epoch is over: its owner is gone.
     fn epoch(&self) -> u64;
-}
-
-/// A message as a function gets it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
-    /// Names it in the answer to the batch.
-    pub id: String,
-    /// Its text.
-    pub body: String,
-    /// How often it has been received, this time included.
-    pub receives: u32,
-}
-
-/// A message of a batch that is not done: it comes back, after `retry_after` where that is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Undone {
-    /// The message's id.
-    pub id: String,
-    /// When it may come back; `None`: when its visibility ends.
-    pub retry_after: Option<Duration>,
-    /// Whether this receive counts towards the dead letters. A message that waits for its turn is not at fault.
-    pub counts: bool,
-}
-
-/// A function that takes batches of messages: what a Lambda behind a queue does, and what the local poller calls.
-#[async_trait]
-pub trait Handler: Send + Sync {
-    /// Works on a batch, message by message, and names those that are not done.
-    async fn handle(&self, batch: Vec<Message>) -> Vec<Undone>;
 }
 
 /// Larger payloads than an item holds.
