@@ -1,1 +1,6 @@
 //! The ports of Annex on AWS.
+
+pub mod lambda;
+mod launcher;
+
+pub use self::launcher::LambdaLauncher;
