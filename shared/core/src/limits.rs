@@ -134,14 +134,17 @@ pub const YAML_BYTES_MAX: usize = 1 << 20;
 /// Payloads above this leave the record and go to the blobs, in bytes.
 pub const INLINE_BYTES_MAX: usize = 64 << 10;
 
-/// Largest item of the store, keys included, in bytes (DynamoDB).
-pub const ITEM_BYTES_MAX: usize = 400 << 10;
+/// What a store may keep in an item beside what is counted: names of attributes, revision, expiry, in bytes.
+pub const ITEM_OVERHEAD_BYTES: usize = 256;
+
+/// Largest item of the store, keys included, in bytes (DynamoDB holds 400 KiB).
+pub const ITEM_BYTES_MAX: usize = (400 << 10) - ITEM_OVERHEAD_BYTES;
 
 /// Writes of one commit (DynamoDB transactions).
 pub const COMMIT_WRITES_MAX: usize = 100;
 
-/// Everything that one commit writes, keys included, in bytes (DynamoDB transactions).
-pub const COMMIT_BYTES_MAX: usize = 4 << 20;
+/// Everything that one commit writes, keys included, in bytes (DynamoDB transactions hold 4 MiB).
+pub const COMMIT_BYTES_MAX: usize = (4 << 20) - COMMIT_WRITES_MAX * ITEM_OVERHEAD_BYTES;
 
 /// Largest partition key, in bytes (DynamoDB).
 pub const PARTITION_KEY_BYTES_MAX: usize = 2048;
