@@ -325,6 +325,9 @@ pub const USAGE_COUNTERS_MAX: usize = 200_000;
 /// Longest a caller is kept waiting before the answer is 202.
 pub const WAIT_MAX: Duration = Duration::from_secs(25);
 
+/// Least time in which a call whose caller waits is handed over, however long its acceptance took.
+pub const WAIT_MIN: Duration = Duration::from_secs(1);
+
 // --- Secrets ---
 
 /// Secrets whose values are in one message. Their names travel with what its answer continues.

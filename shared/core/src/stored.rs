@@ -14,6 +14,21 @@ pub async fn load<T: DeserializeOwned>(ports: &Ports, key: &Key) -> Outcome<Opti
     }
 }
 
+/// The item at `key`, or what it was a while ago ([`Store::recent`]), for what every call reads. Where what is
+/// remembered is nothing, or is not `usable`, the store is asked: what was just added works at once.
+///
+/// [`Store::recent`]: crate::ports::Store::recent
+pub async fn recent(
+    ports: &Ports,
+    key: &Key,
+    usable: impl Fn(&Item) -> bool + Send,
+) -> Result<Option<Item>, Outage> {
+    match ports.store.recent(key).await? {
+        Some(item) if usable(&item) => Ok(Some(item)),
+        _ => ports.store.get(key).await,
+    }
+}
+
 /// All entities of a partition whose sort key starts with `prefix`, with the rest of their sort keys, in order. For
 /// what an organization has few of.
 pub async fn all<T: DeserializeOwned>(

@@ -36,7 +36,8 @@ impl Calls {
     ///
     /// A repeat under the same idempotency key of the same caller gets what the first one got, or 202 while that runs;
     /// another action or other data under the key is [`Code::IdempotencyKeyConflict`].
-    pub async fn request(&self, request: CallRequest) -> Outcome<Reply> {
+    pub async fn request(&self, mut request: CallRequest) -> Outcome<Reply> {
+        let began = self.ports().clock.steady();
         let data: &[u8] = if request.data.is_empty() { b"{}" } else { &request.data };
         if data.len() > limits::REQUEST_BYTES_MAX {
             let most = limits::REQUEST_BYTES_MAX;
@@ -61,6 +62,11 @@ impl Calls {
             }
             Err(fault) => return Err(fault),
         };
+        // What the schema of a slow extension took is not waited for once more.
+        let rest = limits::WAIT_MAX.saturating_sub(self.ports().clock.steady().since(began));
+        if !request.wait.is_zero() {
+            request.wait = request.wait.min(rest).max(limits::WAIT_MIN);
+        }
         self.claim_and_run(request, id, admitted, slot).await
     }
 
@@ -122,7 +128,12 @@ impl Calls {
         }
         let now = self.ports().clock.now();
         let component = component(&request.extension, &request.action);
-        let write = org_errors::write(request.oid, &component, &fault.message, now);
+        let steady = self.ports().clock.steady();
+        let times = self.inner.refusals.due(request.oid, &component, &fault.message, steady);
+        if times == 0 {
+            return Ok(());
+        }
+        let write = org_errors::write_times(request.oid, &component, &fault.message, now, times);
         let commit = Commit { writes: vec![write], ..Commit::default() };
         self.ports().store.commit(commit).await?;
         Ok(())
@@ -222,7 +233,7 @@ impl Calls {
                     install: Some(admitted.install),
                     slot: Some(slot),
                 };
-                self.launch(claimed, request.wait.min(limits::WAIT_MAX)).await
+                self.launch(claimed, request.wait).await
             }
         }
     }

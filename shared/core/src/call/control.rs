@@ -1,10 +1,12 @@
 //! What the rest of the platform asks of extensions: schemas, configuration checks, events, reports.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
+use futures_util::future::{Either, select};
 
 use crate::auth;
 use crate::delivery::answer::{Answer, Verdict};
@@ -117,7 +119,22 @@ impl Calls {
             Redactor::new(secrets.iter().map(|(name, value)| (name.clone(), value.to_string())));
         let timeout = self.profile().call_timeout;
         let rules = Rules { made: 0, on_error: OnError::Final, timeout };
-        match self.deliver(&definition, &json, rules).await.verdict {
+        let delivered = self.deliver(&definition, &json, rules);
+        let verdict = match self.inner.settings.check_within {
+            None => delivered.await.verdict,
+            Some(most) => {
+                let end = ports.clock.sleep(most);
+                match select(pin!(delivered), pin!(end)).await {
+                    Either::Left((delivered, _)) => delivered.verdict,
+                    Either::Right(_) => {
+                        let text =
+                            format!("the extension did not answer within {} s", most.as_secs());
+                        return Err(Fault::new(Code::ExtensionFailed, text));
+                    }
+                }
+            }
+        };
+        match verdict {
             Verdict::Done(_) => Ok(()),
             Verdict::Failed(fault, answer) => {
                 let said = answer.is_some_and(|answer: Answer| !answer.error.is_empty());

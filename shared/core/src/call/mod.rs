@@ -14,6 +14,7 @@ mod job;
 mod launch;
 mod payload;
 mod record;
+mod refusals;
 mod run;
 mod schemas;
 mod settle;
@@ -100,11 +101,21 @@ pub trait Launcher: Send + Sync {
 pub struct CallSettings {
     /// How long a call that is answered 429 is tried again.
     pub slow_retry_window: Duration,
+    /// How often the same refused request is filed as an error at most, by one process, which counts those in between;
+    /// zero: each one. For stores whose writes are billed.
+    pub refusals_filed_every: Duration,
+    /// How long an extension may take to check a configuration, its retries included, before who sets it gets an error;
+    /// `None`: as long as any message. For entries that must have answered by then.
+    pub check_within: Option<Duration>,
 }
 
 impl Default for CallSettings {
     fn default() -> Self {
-        Self { slow_retry_window: limits::SLOW_RETRY_WINDOW }
+        Self {
+            slow_retry_window: limits::SLOW_RETRY_WINDOW,
+            refusals_filed_every: Duration::ZERO,
+            check_within: None,
+        }
     }
 }
 
@@ -121,6 +132,7 @@ struct Inner {
     profile: &'static Profile,
     extensions: Cache<ExtensionName, Arc<install::Extension>>,
     schemas: schemas::Schemas,
+    refusals: refusals::Refusals,
     /// Deliveries of queued work.
     slots: slots::Slots,
     /// Deliveries whose caller waits.
@@ -138,6 +150,7 @@ impl Calls {
                 profile: &LIMACHARLIE,
                 extensions: Cache::new(limits::SCHEMAS_CACHED_MAX),
                 schemas: schemas::Schemas::default(),
+                refusals: refusals::Refusals::new(settings.refusals_filed_every),
                 slots: slots::Slots::default(),
                 calls: slots::Slots::default(),
             }),
