@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use crate::call::Calls;
-use crate::ids::{ExtensionName, Oid};
+use crate::ids::ExtensionName;
 use crate::keys::{self, INSTALL_SHARDS, SLOTS};
 use crate::limits;
 use crate::ports::{Commit, Outage, Query, When, Write};
@@ -59,6 +59,48 @@ pub async fn run(calls: &Calls) -> Result<usize, Outage> {
     // Lost to another run: it has moved the cursor, and what both sent is claimed once.
     ports.store.commit(Commit { writes: vec![write], ..Commit::default() }).await?;
     Ok(sent)
+}
+
+/// Sends every update of a day on its way, for a schedule that runs once a day: few messages carry the installs through
+/// the delay queue, and let go of each in its minute. Nothing is stored: a second run of the same day sends what the
+/// first did, and each update is delivered once. Answers how many updates that are.
+///
+/// `at` is the time for which the run was planned, however late it comes: its day in UTC is meant.
+pub async fn run_day(calls: &Calls, at: Timestamp) -> Result<usize, Outage> {
+    let day = at.day();
+    let mut count = 0;
+    for extension in extensions(calls).await? {
+        // Out of reach at the moment: what it wants is looked at again when each update is delivered.
+        let wanted = match calls.advertised_events(&extension).await {
+            Ok(events) => events.iter().any(|event| event == "update"),
+            Err(fault) => {
+                tracing::warn!(%extension, "events could not be asked for: {fault}");
+                true
+            }
+        };
+        if !wanted {
+            continue;
+        }
+        let mut installs = Vec::new();
+        for shard in 0..INSTALL_SHARDS {
+            let mut query = Query::prefix(keys::installs(&extension, shard), "");
+            loop {
+                let page = calls.ports().store.query(query.clone()).await?;
+                installs.extend(page.items.iter().filter_map(|(sort, _)| keys::read_install(sort)));
+                match page.next {
+                    Some(next) => query.from = next,
+                    None => break,
+                }
+            }
+        }
+        installs.sort_unstable();
+        count += installs.len();
+        let sends = calls.update_messages(&extension, day, &installs);
+        if !sends.is_empty() {
+            calls.ports().store.commit(Commit { sends, ..Commit::default() }).await?;
+        }
+    }
+    Ok(count)
 }
 
 /// Slots of each day in the minutes `first..=last`: (day, first slot, slot after the last).
@@ -146,8 +188,10 @@ async fn fan_out(
             let sends: Vec<_> = page
                 .items
                 .iter()
-                .filter_map(|(sort, _)| Oid::parse(sort.split_once('#')?.1).ok())
-                .map(|oid| calls.event_message(oid, extension, "update", "annex", &day.to_string()))
+                .filter_map(|(sort, _)| keys::read_install(sort))
+                .map(|(_, oid)| {
+                    calls.event_message(oid, extension, "update", "annex", &day.to_string())
+                })
                 .collect();
             sent += sends.len();
             if !sends.is_empty() {
@@ -170,6 +214,7 @@ fn read<T: for<'a> Deserialize<'a>>(data: &[u8]) -> Result<T, Outage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Oid;
 
     #[test]
     fn minutes_fall_into_the_slots_of_their_days() {

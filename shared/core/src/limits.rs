@@ -99,6 +99,14 @@ pub const SCHEMAS_CACHED_MAX: u64 = 1_000;
 /// Largest schema answer, in bytes.
 pub const SCHEMA_BYTES_MAX: usize = 4 << 20;
 
+// --- Daily updates ---
+
+/// Updates of one message: they are delivered side by side.
+pub const UPDATES_PER_MESSAGE_MAX: usize = 10;
+
+/// Updates that one message carries until they are due.
+pub const UPDATES_CARRIED_MAX: usize = 5_000;
+
 // --- Payloads ---
 
 /// Largest request `data`, in bytes of JSON text.

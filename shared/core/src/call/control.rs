@@ -157,7 +157,19 @@ impl Calls {
         ident: &str,
         once: &str,
     ) -> Outgoing {
-        let start = Start {
+        let start = self.event(oid, extension, event, ident, once);
+        send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)
+    }
+
+    pub(super) fn event(
+        &self,
+        oid: Oid,
+        extension: &ExtensionName,
+        event: &str,
+        ident: &str,
+        once: &str,
+    ) -> Start {
+        Start {
             oid,
             extension: extension.clone(),
             kind: Kind::Event { event: event.to_owned() },
@@ -170,8 +182,7 @@ impl Calls {
             depth: 1,
             secrets: Vec::new(),
             published_at: self.ports().clock.now(),
-        };
-        send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)
+        }
     }
 
     /// The message that makes a call which nobody waits for: what a rule asks for. `data` is an object's JSON text of

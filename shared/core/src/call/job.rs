@@ -31,6 +31,21 @@ pub(super) enum Job {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         abandoned: Option<u64>,
     },
+    /// Updates of a day that are not due yet.
+    Later(Updates),
+    /// Updates to deliver now.
+    Now(Updates),
+}
+
+/// The daily update of some installs of an extension.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Updates {
+    /// The extension.
+    pub(super) extension: ExtensionName,
+    /// The day, since the epoch.
+    pub(super) day: i64,
+    /// The minute of the day in which each is due, and the organization; in order.
+    pub(super) installs: Vec<(u32, Oid)>,
 }
 
 impl Job {

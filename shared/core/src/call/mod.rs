@@ -20,6 +20,7 @@ mod schemas;
 mod settle;
 mod slots;
 mod start;
+mod updates;
 mod view;
 
 use std::sync::Arc;

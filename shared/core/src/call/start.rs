@@ -19,7 +19,7 @@ use super::run::{Claimed, Ran};
 use super::settle::component;
 
 /// How a message came out.
-enum Worked {
+pub(super) enum Worked {
     /// It needs no other look.
     Done,
     /// Somebody else works on it: look again then, it is nobody's fault.
@@ -52,6 +52,8 @@ impl Calls {
                 let key = crate::keys::invocation(oid, &id.hyphenated().to_string());
                 self.resume(&key, slow_retries, abandoned).await
             }
+            Job::Later(updates) => self.carry(&updates).await,
+            Job::Now(updates) => self.update(&updates).await,
         };
         match worked {
             Ok(Worked::Done) => None,
@@ -72,7 +74,7 @@ impl Calls {
     }
 
     /// Makes an invocation from a message, and runs it.
-    async fn start(&self, start: Start) -> Result<Worked, Outage> {
+    pub(super) async fn start(&self, start: Start) -> Result<Worked, Outage> {
         let Some(_slot) =
             self.inner.slots.take(&start.extension, limits::DELIVERIES_PER_EXTENSION_MAX)
         else {
