@@ -11,6 +11,7 @@ pub mod fault;
 pub mod ids;
 pub mod json;
 pub mod key_check;
+pub mod keyring;
 pub mod keys;
 pub mod limits;
 pub mod model;

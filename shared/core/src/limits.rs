@@ -323,6 +323,12 @@ pub const WAIT_MAX: Duration = Duration::from_secs(25);
 
 // --- Secrets ---
 
+/// Root keys of one key ring.
+pub const RING_KEYS_MAX: usize = 100;
+
+/// Largest text of a key ring, in bytes (Secrets Manager).
+pub const RING_BYTES_MAX: usize = 64 << 10;
+
 /// Secrets whose values are in one message. Their names travel with what its answer continues.
 pub const MESSAGE_SECRETS_MAX: usize = 256;
 
