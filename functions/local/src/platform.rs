@@ -81,6 +81,7 @@ impl Platform {
         let resolver = Arc::new(SystemResolver::new());
         let ports = Ports {
             store: store.clone(),
+            dead_letters: store.clone(),
             blobs: blobs.clone(),
             keyring: Arc::new(keyring),
             clock: Arc::clone(&clock),
