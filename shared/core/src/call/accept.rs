@@ -187,6 +187,7 @@ impl Calls {
             level: 0,
             depth: self.depth(&request),
             secrets: Vec::new(),
+            trace: request.trace,
             status: if waits { Status::Running } else { Status::Queued },
             lease: waits.then(|| self.new_lease()),
             attempts: 0,

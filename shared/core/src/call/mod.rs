@@ -16,6 +16,7 @@ mod record;
 mod run;
 mod schemas;
 mod settle;
+mod sign;
 mod slots;
 mod start;
 mod view;
@@ -32,6 +33,7 @@ use crate::ids::{ExtensionName, Oid};
 use crate::limits;
 use crate::ports::{Outage, Ports};
 use crate::profile::{LIMACHARLIE, Profile};
+use crate::trace::Trace;
 
 pub use run::Claimed;
 
@@ -56,6 +58,8 @@ pub struct CallRequest {
     pub investigation: String,
     /// How long the caller waits for the answer; zero: not at all. At most [`crate::limits::WAIT_MAX`].
     pub wait: Duration,
+    /// The trace it is in; `None`: one of its own.
+    pub trace: Option<Trace>,
 }
 
 /// What the HTTP entry answers to a request: a status and a JSON body, the same for every repeat of one key.

@@ -98,6 +98,7 @@ impl Calls {
                         made: record.attempts,
                         on_error: OnError::Status,
                         timeout: self.profile().call_timeout,
+                        trace: record.trace(),
                     };
                     let delivered = self.deliver(&install.extension, &message.json, rules).await;
                     record.attempts = delivered.attempts;
@@ -279,6 +280,7 @@ impl Calls {
                 level: planned.level,
                 depth: record.depth,
                 secrets: secrets.clone(),
+                trace: Some(record.trace()),
                 published_at: now,
             };
             commit.sends.push(send(QueueName::Resume, &Job::Start(Box::new(start)), planned.delay));

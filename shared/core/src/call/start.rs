@@ -118,6 +118,7 @@ impl Calls {
             level: start.level,
             depth: start.depth,
             secrets: start.secrets.clone(),
+            trace: start.trace,
             status: Status::Running,
             lease: Some(self.new_lease()),
             attempts: 0,
