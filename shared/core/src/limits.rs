@@ -172,6 +172,10 @@ pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// Messages handed over at a time.
 pub const QUEUE_BATCH_MAX: usize = 10;
 
+/// Largest reply that one function hands to another, in bytes; a larger one is read from the record. A Lambda function
+/// answers with at most 6 MB.
+pub const RETURNED_BYTES_MAX: usize = 4 << 20;
+
 /// Receives after which a message is a dead letter.
 pub const QUEUE_RECEIVES_MAX: u32 = 8;
 

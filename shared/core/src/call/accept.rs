@@ -10,7 +10,7 @@ use crate::json;
 use crate::keys;
 use crate::limits;
 use crate::org_errors;
-use crate::ports::{Commit, Committed, Hold, QueueName, When};
+use crate::ports::{Commit, Committed, Hold, Item, Outage, QueueName, When};
 use crate::seal::{self, Sealed};
 
 use super::compose::{Install, unknown_action};
@@ -55,7 +55,7 @@ impl Calls {
             // What the first call got does not depend on what has changed since.
             Err(fault) if request.idempotency_key.is_some() => {
                 return match self.standing(&request, id).await? {
-                    Some(record) => self.repeated(&record, &fingerprint(&request, data)).await,
+                    Some(item) => self.repeated(&item, &fingerprint(&request, data)).await,
                     None => Err(fault),
                 };
             }
@@ -196,7 +196,7 @@ impl Calls {
             ending: None,
         };
         let mut commit = Commit { writes: vec![record.write(When::Absent)], ..Commit::default() };
-        let job = Job::Run { oid: record.oid, id, slow_retries: 0 };
+        let job = Job::run(&record);
         let mut hold = None;
         if !waits {
             commit.sends.push(send(QueueName::Dispatch, &job, Duration::ZERO));
@@ -207,12 +207,11 @@ impl Calls {
             commit.holds.push(held);
         }
         match ports.store.commit(commit).await? {
-            Committed::Lost { .. } => {
+            Committed::Lost { found, .. } => {
                 record.data.forget(ports).await;
-                let standing = self
-                    .standing(&request, id)
-                    .await?
-                    .ok_or_else(|| Fault::new(Code::Internal, "internal error; try again later"))?;
+                let standing = found
+                    .ok_or_else(|| Outage::new("a lost claim found nothing"))
+                    .map_err(Fault::from)?;
                 self.repeated(&standing, &record.fingerprint).await
             }
             Committed::Done if !waits => Ok(self.reply(&record).await?),
@@ -224,16 +223,7 @@ impl Calls {
                     install: Some(admitted.install),
                     slot: Some(slot),
                 };
-                match self
-                    .inner
-                    .launcher
-                    .launch(self, claimed, request.wait.min(limits::WAIT_MAX))
-                    .await
-                {
-                    Some(Ok(reply)) => Ok(reply),
-                    Some(Err(error)) => Err(error.into()),
-                    None => Ok(self.reply(&record).await?),
-                }
+                self.launch(claimed, request.wait.min(limits::WAIT_MAX)).await
             }
         }
     }
@@ -251,21 +241,22 @@ impl Calls {
     }
 
     /// The record that stands under a claim.
-    async fn standing(&self, request: &CallRequest, id: uuid::Uuid) -> Outcome<Option<Record>> {
+    async fn standing(&self, request: &CallRequest, id: uuid::Uuid) -> Outcome<Option<Item>> {
         let key = keys::invocation(request.oid, &id.hyphenated().to_string());
-        let item = self.ports().store.get(&key).await?;
-        Ok(item.as_ref().map(Record::read).transpose()?)
+        Ok(self.ports().store.get(&key).await?)
     }
 
     /// The reply to a repeat.
-    async fn repeated(&self, record: &Record, fingerprint: &str) -> Outcome<Reply> {
+    async fn repeated(&self, item: &Item, fingerprint: &str) -> Outcome<Reply> {
+        let record = Record::read(item)?;
         if record.fingerprint != fingerprint {
             return Err(Fault::new(
                 Code::IdempotencyKeyConflict,
                 "the idempotency key was used for another action or other data",
             ));
         }
-        Ok(self.reply(record).await?)
+        self.revive(&record, item.revision).await?;
+        Ok(self.reply(&record).await?)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 use crate::trace::Trace;
 
 use super::payload::Payload;
-use super::record::{Kind, Origin};
+use super::record::{Kind, Origin, Record};
 
 /// A message of the dispatch or the resume queue.
 ///
@@ -28,7 +28,22 @@ pub(super) enum Job {
         /// Which of its slow retries this is; a message of an earlier one is out of date.
         #[serde(default)]
         slow_retries: u32,
+        /// The revision of the record whose worker is known to be gone: its lease counts no more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        abandoned: Option<u64>,
     },
+}
+
+impl Job {
+    /// Run this invocation.
+    pub(super) fn run(record: &Record) -> Self {
+        Self::Run {
+            oid: record.oid,
+            id: record.id,
+            slow_retries: record.slow_retries,
+            abandoned: None,
+        }
+    }
 }
 
 /// An invocation to make.

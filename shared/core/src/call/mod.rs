@@ -11,6 +11,7 @@ mod control;
 mod deliver;
 mod install;
 mod job;
+mod launch;
 mod payload;
 mod record;
 mod run;
@@ -88,7 +89,8 @@ pub enum Reply {
 /// **Contract.** The delivery goes on when the wait is over, and when the waiter is gone.
 #[async_trait]
 pub trait Launcher: Send + Sync {
-    /// Runs `claimed`; `None`: it had not ended when `wait` was over.
+    /// Runs `claimed`; `None`: it had not ended when `wait` was over, or nobody can say whether it still runs. An error
+    /// says that nobody works on it any more.
     async fn launch(
         &self,
         calls: &Calls,

@@ -169,7 +169,7 @@ impl Calls {
         record.slow_retries += 1;
         record.status = Status::Waiting;
         record.lease = None;
-        let job = Job::Run { oid: record.oid, id: record.id, slow_retries: record.slow_retries };
+        let job = Job::run(&record);
         let commit = Commit {
             writes: vec![record.write(When::Revision(revision))],
             sends: vec![send(QueueName::Resume, &job, delay)],
@@ -179,7 +179,8 @@ impl Calls {
         self.store(record, commit).await
     }
 
-    /// Writes the end of a call and everything that follows from it, in one commit.
+    /// Writes the end of a call and everything that follows from it. Where that is no single step, what follows goes out
+    /// first: its keys derive from the call, so that a run after a crash adds nothing to it.
     async fn finish(
         &self,
         mut record: Record,
@@ -289,7 +290,7 @@ impl Calls {
     }
 
     async fn store(&self, record: Record, commit: Commit) -> Result<Ran, Outage> {
-        Ok(match self.ports().store.commit(commit).await? {
+        Ok(match self.ports().store.send_and_commit(commit).await? {
             Committed::Done => Ran::Stored(Box::new(record)),
             Committed::Lost { .. } => Ran::Overtaken,
         })

@@ -48,9 +48,9 @@ impl Calls {
         };
         let worked = match job {
             Job::Start(start) => self.start(*start).await,
-            Job::Run { oid, id, slow_retries } => {
+            Job::Run { oid, id, slow_retries, abandoned } => {
                 let key = crate::keys::invocation(oid, &id.hyphenated().to_string());
-                self.resume(&key, slow_retries).await
+                self.resume(&key, slow_retries, abandoned).await
             }
         };
         match worked {
@@ -173,7 +173,7 @@ impl Calls {
             let once = format!("{}#refused", record.id);
             commit.sends.push(self.report_message(record, &fault.message, &once));
         }
-        self.ports().store.commit(commit).await?;
+        self.ports().store.send_and_commit(commit).await?;
         Ok(Worked::Done)
     }
 
@@ -215,7 +215,12 @@ impl Calls {
     }
 
     /// Runs an invocation that has its record, if that is still to be done.
-    async fn resume(&self, key: &crate::ports::Key, slow_retries: u32) -> Result<Worked, Outage> {
+    async fn resume(
+        &self,
+        key: &crate::ports::Key,
+        slow_retries: u32,
+        abandoned: Option<u64>,
+    ) -> Result<Worked, Outage> {
         let Some(item) = self.ports().store.get(key).await? else {
             return Ok(Worked::Done);
         };
@@ -229,6 +234,9 @@ impl Calls {
             return Ok(Worked::Later(Duration::from_secs(1)));
         };
         if record.status == Status::Waiting {
+            return self.lease_and_run(record, item.revision).await;
+        }
+        if record.status == Status::Running && abandoned == Some(item.revision) {
             return self.lease_and_run(record, item.revision).await;
         }
         self.take_over(record, item.revision).await

@@ -23,6 +23,7 @@ impl Calls {
             return Ok(None);
         };
         let record = Record::read(&item)?;
+        self.revive(&record, item.revision).await?;
         Ok(Some(self.view(&record).await?))
     }
 
