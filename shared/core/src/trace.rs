@@ -167,10 +167,7 @@ mod tests {
         assert_eq!(trace.id_hex(), ID);
         assert_eq!(trace.header(0x00f0_67aa_0ba9_02b7), format!("00-{ID}-{PARENT}-01"));
         // Zeros are not valid on the wire.
-        assert_eq!(
-            Trace::of(Uuid::nil()).header(0),
-            format!("00-{:032x}-{:016x}-01", 1, 1),
-        );
+        assert_eq!(Trace::of(Uuid::nil()).header(0), format!("00-{:032x}-{:016x}-01", 1, 1),);
     }
 
     #[test]

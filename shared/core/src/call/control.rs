@@ -118,8 +118,7 @@ impl Calls {
         let token = auth::extension_token(ports, oid, &definition.definition, &subscription, 1);
         let org = OrgPart { oid, jwt: &token, ident };
         let id = ports.ids.uuid();
-        let json =
-            render(&id.hyphenated().to_string(), Part::ConfValidation { org, conf: &conf });
+        let json = render(&id.hyphenated().to_string(), Part::ConfValidation { org, conf: &conf });
         let redactor =
             Redactor::new(secrets.iter().map(|(name, value)| (name.clone(), value.to_string())));
         let timeout = self.profile().call_timeout;

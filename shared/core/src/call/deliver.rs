@@ -88,8 +88,7 @@ impl Calls {
                 break Verdict::Failed(fault, answer);
             }
             // Not its text: those are the extension's words, with whatever secrets it quotes.
-            let (name, code) = (&extension.definition.name, fault.code.word());
-            tracing::debug!(extension = %name, attempts, code, "attempt failed");
+            tracing::debug!(attempts, code = fault.code.word(), "attempt failed");
             reports.extend(answer.and_then(|answer: Answer| answer.report));
             ports.clock.sleep(retry::delay(attempts, ports.ids.random())).await;
         };

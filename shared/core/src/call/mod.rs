@@ -12,8 +12,10 @@ mod deliver;
 mod install;
 mod job;
 mod launch;
+mod log;
 mod payload;
 mod record;
+mod replay;
 mod run;
 mod schemas;
 mod settle;
@@ -36,6 +38,8 @@ use crate::ports::{Outage, Ports};
 use crate::profile::{LIMACHARLIE, Profile};
 use crate::trace::Trace;
 
+pub use log::TARGET as LOG_TARGET;
+pub use replay::ReplayRequest;
 pub use run::Claimed;
 
 /// A request to call an action.

@@ -60,6 +60,18 @@ pub(super) enum Origin {
     Platform,
 }
 
+impl Origin {
+    /// As logs say it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::Rule => "rule",
+            Self::Continuation => "continuation",
+            Self::Platform => "platform",
+        }
+    }
+}
+
 /// Where an invocation stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -138,6 +150,9 @@ pub(super) struct Record {
     /// The trace it is in, where that is another's: its caller's, or that of the call it goes on from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) trace: Option<Trace>,
+    /// The failed invocation that it is a replay of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) replay_of: Option<Uuid>,
     /// Where it stands.
     pub(super) status: Status,
     /// Who works on it.

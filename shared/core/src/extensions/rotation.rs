@@ -49,8 +49,7 @@ pub async fn rotate_secret(
         let new = sealed_secret(ports, name, &rotation.secret)?;
         let old = std::mem::replace(&mut definition.secret, new);
         let until = now.plus(rotation.overlap);
-        definition.previous_secret =
-            (now < until).then_some(PreviousSecret { secret: old, until });
+        definition.previous_secret = (now < until).then_some(PreviousSecret { secret: old, until });
         definition.updated_at = now;
         if put(ports, &definition, When::Revision(item.revision)).await? == Committed::Done {
             return Ok(definition);
