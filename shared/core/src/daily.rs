@@ -8,6 +8,7 @@ use crate::ids::ExtensionName;
 use crate::keys::{self, INSTALL_SHARDS, SLOTS};
 use crate::limits;
 use crate::ports::{Commit, Outage, Query, When, Write};
+use crate::stored;
 use crate::time::Timestamp;
 
 /// How far the fan-out has come: every minute before it was looked at.
@@ -150,7 +151,9 @@ async fn wants_update(calls: &Calls, extension: &ExtensionName) -> Result<bool, 
         Ok(events) => events.iter().any(|event| event == "update"),
         // Out of reach at the moment: what was known still stands, and is asked again next time.
         Err(fault) => {
-            tracing::warn!(%extension, "events could not be asked for: {fault}");
+            // Not its text: those are words of the extension.
+            let code = fault.code.word();
+            tracing::warn!(%extension, code, "events could not be asked for");
             return Ok(known.is_some_and(|known| known.update));
         }
     };
@@ -208,7 +211,7 @@ async fn fan_out(
 
 fn read<T: for<'a> Deserialize<'a>>(data: &[u8]) -> Result<T, Outage> {
     serde_json::from_slice(data)
-        .map_err(|error| Outage::caused("the state of the daily update cannot be read", error))
+        .map_err(|error| stored::unreadable("the state of the daily update", &error))
 }
 
 #[cfg(test)]

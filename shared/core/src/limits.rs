@@ -277,6 +277,12 @@ pub const NAME_BYTES_MAX: usize = 128;
 /// Shortest shared secret of an extension, in characters.
 pub const SHARED_SECRET_CHARS_MIN: usize = 32;
 
+/// How long the shared secret before verifies after a rotation, unless set otherwise.
+pub const SECRET_OVERLAP: Duration = Duration::from_secs(DAY_SECS);
+
+/// Longest time in which two shared secrets verify.
+pub const SECRET_OVERLAP_MAX: Duration = Duration::from_secs(30 * DAY_SECS);
+
 /// How long a token for an extension is valid; outlasts three attempts.
 pub const EXTENSION_TOKEN_TTL: Duration = Duration::from_secs(15 * 60);
 

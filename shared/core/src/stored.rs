@@ -54,7 +54,18 @@ pub async fn all<T: DeserializeOwned>(
 /// The entity in an item.
 pub fn read<T: DeserializeOwned>(item: &Item, sort: &str) -> Result<T, Outage> {
     serde_json::from_slice(&item.data)
-        .map_err(|error| Outage::caused(format!("the item {sort} cannot be read"), error))
+        .map_err(|error| unreadable(&format!("the item {sort}"), &error))
+}
+
+/// The outage of a text of ours that cannot be read.
+pub fn unreadable(what: &str, error: &serde_json::Error) -> Outage {
+    Outage::new(format!("{what} cannot be read: {}", fault(error)))
+}
+
+/// What is wrong with a JSON text, and where. The library's own words quote values, and go into no log.
+pub fn fault(error: &serde_json::Error) -> String {
+    let (line, column) = (error.line(), error.column());
+    format!("{:?} error at line {line} column {column}", error.classify())
 }
 
 /// An entity as an item's data.

@@ -17,6 +17,7 @@ use crate::limits;
 use crate::ports::{Outgoing, QueueName};
 use crate::redact::Redactor;
 use crate::schema::ExtensionSchema;
+use crate::trace::Trace;
 
 use super::Calls;
 use super::deliver::{OnError, Rules};
@@ -63,11 +64,16 @@ impl Calls {
     }
 
     async fn ask_schema(&self, extension: &Arc<Extension>) -> Outcome<Arc<ExtensionSchema>> {
-        let key = self.ports().ids.uuid().hyphenated().to_string();
-        let json = render(&key, Part::SchemaRequest(Empty {}));
+        let id = self.ports().ids.uuid();
+        let json = render(&id.hyphenated().to_string(), Part::SchemaRequest(Empty {}));
         let failed =
             |code, text: &str| Fault::new(code, format!("schema request failed: {text}")).cut();
-        let rules = Rules { made: 0, on_error: OnError::Status, timeout: limits::SCHEMA_TIMEOUT };
+        let rules = Rules {
+            made: 0,
+            on_error: OnError::Status,
+            timeout: limits::SCHEMA_TIMEOUT,
+            trace: Trace::of(id),
+        };
         let answer = match self.deliver(extension, &json, rules).await.verdict {
             Verdict::Done(answer) => answer,
             Verdict::Failed(fault, _)
@@ -113,12 +119,12 @@ impl Calls {
             install::prepare_config(ports, oid, &schema.config, config, &mut secrets).await?;
         let token = auth::extension_token(ports, oid, &definition.definition, &subscription, 1);
         let org = OrgPart { oid, jwt: &token, ident };
-        let key = ports.ids.uuid().hyphenated().to_string();
-        let json = render(&key, Part::ConfValidation { org, conf: &conf });
+        let id = ports.ids.uuid();
+        let json = render(&id.hyphenated().to_string(), Part::ConfValidation { org, conf: &conf });
         let redactor =
             Redactor::new(secrets.iter().map(|(name, value)| (name.clone(), value.to_string())));
         let timeout = self.profile().call_timeout;
-        let rules = Rules { made: 0, on_error: OnError::Final, timeout };
+        let rules = Rules { made: 0, on_error: OnError::Final, timeout, trace: Trace::of(id) };
         let delivered = self.deliver(&definition, &json, rules);
         let verdict = match self.inner.settings.check_within {
             None => delivered.await.verdict,
@@ -181,6 +187,7 @@ impl Calls {
             level: 0,
             depth: 1,
             secrets: Vec::new(),
+            trace: None,
             published_at: self.ports().clock.now(),
         }
     }
@@ -212,6 +219,7 @@ impl Calls {
             level: 0,
             depth: 1,
             secrets: Vec::new(),
+            trace: None,
             published_at: self.ports().clock.now(),
         };
         send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)
@@ -232,6 +240,7 @@ impl Calls {
             level: 0,
             depth: record.depth,
             secrets: Vec::new(),
+            trace: Some(record.trace()),
             published_at: self.ports().clock.now(),
         };
         send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)

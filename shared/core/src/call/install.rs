@@ -21,6 +21,7 @@ use crate::schema::{self, ObjectSchema};
 use crate::stored;
 
 use super::Calls;
+use super::sign::Signers;
 
 /// An extension that can be called: its definition, and what signs its messages.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub(super) struct Extension {
     pub(super) definition: Definition,
     /// The definition as it is stored. Tells one version from another, also when a name was deleted and made anew.
     pub(super) stored: Vec<u8>,
-    pub(super) signer: Signer,
+    pub(super) signers: Signers,
 }
 
 impl Calls {
@@ -52,8 +53,10 @@ impl Calls {
 
 fn read_extension(ports: &Ports, name: &ExtensionName, item: Item) -> Result<Extension, Outage> {
     let definition: Definition = stored::read(&item, name.as_str())?;
-    let signer = Signer::new(&extensions::secret(ports, &definition)?);
-    Ok(Extension { definition, stored: item.data, signer })
+    let current = Signer::new(&extensions::secret(ports, &definition)?);
+    let previous = extensions::previous_secret(ports, &definition)?;
+    let previous = previous.map(|(secret, until)| (Signer::new(&secret), until));
+    Ok(Extension { definition, stored: item.data, signers: Signers::new(current, previous) })
 }
 
 /// The subscription of an organization, whether or not it was removed.

@@ -12,12 +12,15 @@ mod deliver;
 mod install;
 mod job;
 mod launch;
+mod log;
 mod payload;
 mod record;
 mod refusals;
+mod replay;
 mod run;
 mod schemas;
 mod settle;
+mod sign;
 mod slots;
 mod start;
 mod updates;
@@ -35,7 +38,10 @@ use crate::ids::{ExtensionName, Oid};
 use crate::limits;
 use crate::ports::{Outage, Ports};
 use crate::profile::{LIMACHARLIE, Profile};
+use crate::trace::Trace;
 
+pub use log::TARGET as LOG_TARGET;
+pub use replay::ReplayRequest;
 pub use run::Claimed;
 
 /// A request to call an action.
@@ -59,6 +65,8 @@ pub struct CallRequest {
     pub investigation: String,
     /// How long the caller waits for the answer; zero: not at all. At most [`crate::limits::WAIT_MAX`].
     pub wait: Duration,
+    /// The trace it is in; `None`: one of its own.
+    pub trace: Option<Trace>,
 }
 
 /// What the HTTP entry answers to a request: a status and a JSON body, the same for every repeat of one key.

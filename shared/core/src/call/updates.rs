@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tracing::Instrument as _;
 
 use crate::ids::{ExtensionName, Oid};
 use crate::limits;
@@ -80,7 +81,11 @@ impl Calls {
         let once = updates.day.to_string();
         let start = |oid| self.event(oid, &updates.extension, "update", "annex", &once);
         let starts: Vec<Start> = updates.installs.iter().map(|(_, oid)| start(*oid)).collect();
-        let worked = join_all(starts.iter().map(|start| self.start(start.clone()))).await;
+        let each = |start: &Start| {
+            let span = Job::Start(Box::new(start.clone())).span();
+            self.start(start.clone()).instrument(span)
+        };
+        let worked = join_all(starts.iter().map(each)).await;
         let mut sends = Vec::new();
         for (start, worked) in starts.into_iter().zip(worked) {
             let delay = match worked {
