@@ -99,6 +99,14 @@ pub const SCHEMAS_CACHED_MAX: u64 = 1_000;
 /// Largest schema answer, in bytes.
 pub const SCHEMA_BYTES_MAX: usize = 4 << 20;
 
+// --- Daily updates ---
+
+/// Updates of one message: they are delivered side by side.
+pub const UPDATES_PER_MESSAGE_MAX: usize = 10;
+
+/// Updates that one message carries until they are due.
+pub const UPDATES_CARRIED_MAX: usize = 5_000;
+
 // --- Payloads ---
 
 /// Largest request `data`, in bytes of JSON text.
@@ -174,6 +182,10 @@ pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 /// Messages handed over at a time.
 pub const QUEUE_BATCH_MAX: usize = 10;
+
+/// Largest reply that one function hands to another, in bytes; a larger one is read from the record. A Lambda function
+/// answers with at most 6 MB.
+pub const RETURNED_BYTES_MAX: usize = 4 << 20;
 
 /// Receives after which a message is a dead letter.
 pub const QUEUE_RECEIVES_MAX: u32 = 8;
@@ -268,6 +280,12 @@ pub const NAME_BYTES_MAX: usize = 128;
 /// Shortest shared secret of an extension, in characters.
 pub const SHARED_SECRET_CHARS_MIN: usize = 32;
 
+/// How long the shared secret before verifies after a rotation, unless set otherwise.
+pub const SECRET_OVERLAP: Duration = Duration::from_secs(DAY_SECS);
+
+/// Longest time in which two shared secrets verify.
+pub const SECRET_OVERLAP_MAX: Duration = Duration::from_secs(30 * DAY_SECS);
+
 /// How long a token for an extension is valid; outlasts three attempts.
 pub const EXTENSION_TOKEN_TTL: Duration = Duration::from_secs(15 * 60);
 
@@ -323,6 +341,9 @@ pub const USAGE_COUNTERS_MAX: usize = 200_000;
 
 /// Longest a caller is kept waiting before the answer is 202.
 pub const WAIT_MAX: Duration = Duration::from_secs(25);
+
+/// Least time in which a call whose caller waits is handed over, however long its acceptance took.
+pub const WAIT_MIN: Duration = Duration::from_secs(1);
 
 // --- Secrets ---
 

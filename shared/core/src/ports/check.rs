@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::{Commit, Key, Outage, Outgoing, Query, Write};
+use super::{Commit, Key, Outage, Outgoing, Query, Scan, Write};
 use crate::limits::{
     COMMIT_BYTES_MAX, COMMIT_WRITES_MAX, COUNTER_NAME_BYTES_MAX, ITEM_BYTES_MAX, MESSAGE_BYTES_MAX,
     PARTITION_KEY_BYTES_MAX, QUEUE_DELAY_MAX, SORT_KEY_BYTES_MAX,
@@ -65,6 +65,11 @@ pub fn check_query(query: &Query) -> Result<(), Outage> {
         .into_iter()
         .filter(|bound| !bound.is_empty())
         .try_for_each(|bound| check_part("bound of a query", bound, SORT_KEY_BYTES_MAX))
+}
+
+/// Refuses a scan of everything, and one whose prefix cannot start a partition key.
+pub fn check_scan(scan: &Scan) -> Result<(), Outage> {
+    check_part("prefix of a scan", &scan.prefix, PARTITION_KEY_BYTES_MAX)
 }
 
 fn check_part(what: &str, text: &str, max: usize) -> Result<(), Outage> {
