@@ -4,6 +4,7 @@ use annex_core::auth::{Caller, CallerKind, permission};
 use annex_core::call::{CallRequest, Reply};
 use annex_core::fault::{Code, Fault, Outcome};
 use annex_core::ids::{ExtensionName, Oid};
+use annex_core::trace::{TRACEPARENT_HEADER, Trace};
 use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -72,6 +73,7 @@ async fn request(
         idempotency_key: header(&headers, &IDEMPOTENCY_KEY)?.map(ToOwned::to_owned),
         investigation: investigation(&mut fields)?,
         wait: prefer::wait(&headers),
+        trace: trace(&headers),
     };
     Ok(answer(app.calls.request(request).await?))
 }
@@ -93,6 +95,13 @@ fn investigation(fields: &mut Fields) -> Outcome<String> {
         Some(id) => Ok(id),
         None => Ok(fields.take("inv_id")?.unwrap_or_default()),
     }
+}
+
+/// The trace of the caller. Two headers are as good as none.
+fn trace(headers: &HeaderMap) -> Option<Trace> {
+    let mut values = headers.get_all(TRACEPARENT_HEADER).iter();
+    let (value, more) = (values.next()?, values.next());
+    Trace::parse(value.to_str().ok().filter(|_| more.is_none())?)
 }
 
 fn answer(reply: Reply) -> Response {

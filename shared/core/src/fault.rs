@@ -100,6 +100,10 @@ codes! {
     RecordNotFound = 400 "record-not-found";
     /// It exists already.
     Conflict = 409 "conflict";
+    /// The shared secret of the extension is being rotated: the one before still verifies.
+    RotationUnderWay = 409 "rotation-under-way";
+    /// The invocation has not ended, or it has not failed: only a failed one is replayed.
+    NotReplayable = 409 "not-replayable";
     /// The record changed since the etag that the request names.
     EtagMismatch = 409 "etag-mismatch";
     /// The idempotency key was used for another action or other data.

@@ -137,6 +137,12 @@ pub fn install(extension: &ExtensionName, oid: Oid) -> Key {
     Key::new(installs(extension, shard), format!("{}{oid}", slot_start(slot(oid))))
 }
 
+/// The slot and the organization of an entry of [`installs`], by its sort key.
+pub fn read_install(sort: &str) -> Option<(u32, Oid)> {
+    let (slot, oid) = sort.split_once('#')?;
+    Some((slot.parse().ok()?, Oid::parse(oid).ok()?))
+}
+
 /// An invocation record.
 pub fn invocation(oid: Oid, id: &str) -> Key {
     Key::new(format!("inv#{oid}#{id}"), "record")

@@ -11,6 +11,7 @@ pub mod fault;
 pub mod ids;
 pub mod json;
 pub mod key_check;
+pub mod keyring;
 pub mod keys;
 pub mod limits;
 pub mod model;
@@ -19,6 +20,7 @@ pub mod profile;
 pub mod seal;
 pub mod stored;
 pub mod time;
+pub mod trace;
 
 pub mod auth;
 pub mod extensions;

@@ -18,7 +18,7 @@ mod check;
 mod outbound;
 mod queue;
 
-pub use self::check::{check, check_key, check_query, item_bytes};
+pub use self::check::{check, check_key, check_query, check_scan, item_bytes};
 pub use self::outbound::{Outbound, SendFault, WebhookAnswer, WebhookRequest};
 pub use self::queue::{
     DeadLetter, DeadLetters, Handler, Hold, Message, Outgoing, QueueName, Undone,
@@ -217,6 +217,13 @@ pub struct Scan {
     pub limit: usize,
 }
 
+impl Scan {
+    /// The first page of everything whose partition key starts with `prefix`.
+    pub fn prefix(prefix: impl Into<String>) -> Self {
+        Self { prefix: prefix.into(), cursor: None, limit: crate::limits::PAGE_ITEMS_MAX }
+    }
+}
+
 /// A page of a scan. It may be shorter than asked for, even empty, while there is more: only `next` tells.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScanPage {
@@ -250,10 +257,7 @@ pub trait Store: Send + Sync {
 
     /// The live items of every partition whose key starts with a prefix, a page at a time: for the export and the
     /// deletion of a tenant. It may read the whole store.
-    async fn scan(&self, scan: Scan) -> Result<ScanPage, Outage> {
-        let _ = scan;
-        Err(Outage::new("this store cannot be scanned"))
-    }
+    async fn scan(&self, scan: Scan) -> Result<ScanPage, Outage>;
 
     /// Writes and sends, together.
     async fn commit(&self, commit: Commit) -> Result<Committed, Outage>;
@@ -343,6 +347,8 @@ pub trait Ids: Send + Sync {
 pub struct Ports {
     /// Items and messages.
     pub store: Arc<dyn Store>,
+    /// Messages that were given up.
+    pub dead_letters: Arc<dyn DeadLetters>,
     /// Larger payloads.
     pub blobs: Arc<dyn Blobs>,
     /// Keys.

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use annex_core::limits::PARTITION_KEY_BYTES_MAX;
 use annex_core::ports::{Item, Key, Query};
 use annex_core::time::Timestamp;
 
@@ -43,6 +44,22 @@ pub(crate) fn bounds(query: &Query) -> (Vec<u8>, Vec<u8>) {
     // No UTF-8 text starts with this byte, so it sorts after every sort key.
     let to = if query.to.is_empty() { &[0xff] } else { query.to.as_bytes() };
     (from, join_key(&query.partition, to))
+}
+
+/// The partition of a key on disk.
+pub(crate) fn partition_of(key: &[u8]) -> Option<&str> {
+    let (size, rest) = key.split_first_chunk()?;
+    let partition = rest.get(..usize::from(u16::from_be_bytes(*size)))?;
+    std::str::from_utf8(partition).ok()
+}
+
+/// The first key on disk that a partition of `len` bytes which starts with `prefix` may have; `None` where no partition
+/// is as long.
+pub(crate) fn scan_start(len: usize, prefix: &str) -> Option<Vec<u8>> {
+    let size = u16::try_from(len).ok().filter(|_| len <= PARTITION_KEY_BYTES_MAX)?;
+    let mut out = size.to_be_bytes().to_vec();
+    out.extend_from_slice(prefix.as_bytes());
+    Some(out)
 }
 
 /// An item as it lies on disk, read without copying its data.

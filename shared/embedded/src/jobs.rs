@@ -37,8 +37,8 @@ pub(crate) enum Chore {
     Mark { queue: QueueName, receives: Vec<(MessageKey, u32)> },
     /// Makes messages of holds whose lease is over.
     Release { ids: Vec<u128> },
-    /// Puts dead letters back, and says how many it was.
-    Redrive { queue: QueueName },
+    /// Puts dead letters back, at most so many, and says how many it was.
+    Redrive { queue: QueueName, limit: usize },
     /// Removes some expired items, and says how many index entries that took.
     Sweep,
 }

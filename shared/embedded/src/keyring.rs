@@ -1,29 +1,23 @@
-//! Keys derived from one root key, which lies in a file that only its owner can read.
+//! The key ring of one machine: root keys in a file that only its owner can read.
 
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use annex_core::keyring::{ROOT_CHARS, RingFault, RootKeys, operator_hash};
+use annex_core::limits::RING_BYTES_MAX;
 use annex_core::ports::{KeyUse, Keyring, SymmetricKey};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use aws_lc_rs::digest::{SHA256, digest};
-use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use zeroize::Zeroizing;
 
-/// The one key of the ring, until there is rotation. Its id is part of what its keys derive from.
-const CURRENT: u32 = 1;
-
-/// Characters of a root key's text.
-const ROOT_CHARS: usize = 64;
-
-/// Why there is no root key.
+/// Why there is no key ring.
 #[derive(Debug, thiserror::Error)]
 pub enum RootKeyError {
-    /// The text is no key.
-    #[error("a root key has {ROOT_CHARS} hexadecimal characters")]
-    Malformed,
-    /// The file holds no key.
+    /// The text is no ring.
+    #[error(transparent)]
+    Malformed(#[from] RingFault),
+    /// The file holds no ring.
     #[error("{} is no root key: it must hold {ROOT_CHARS} hexadecimal characters", .0.display())]
     MalformedFile(PathBuf),
     /// Others than its owner could read it.
@@ -39,38 +33,31 @@ pub enum RootKeyError {
     },
 }
 
-/// Keys derived from a root key with HKDF-SHA256 (RFC 5869), one for each use. `Debug` shows nothing.
+/// The [`RootKeys`] of a file. `Debug` shows nothing.
 pub struct RootKeyring {
-    seal: SymmetricKey,
-    token: SymmetricKey,
-    api_key: SymmetricKey,
-    operator: Zeroizing<String>,
-    operator_hash: [u8; 32],
+    keys: RootKeys,
+    operator: Option<Chosen>,
+}
+
+/// A sign-in secret of the operator that is not a root key.
+struct Chosen {
+    secret: Zeroizing<String>,
+    hash: [u8; 32],
 }
 
 impl RootKeyring {
-    /// The ring of a root key, given as 64 hexadecimal characters; white space around them is fine.
+    /// The ring of a text: one root key of 64 hexadecimal characters, or the JSON of [`annex_core::keyring`].
     pub fn from_hex(text: &str) -> Result<Self, RootKeyError> {
-        let mut root = Zeroizing::new([0; ROOT_CHARS / 2]);
-        hex::decode_to_slice(text.trim(), &mut root[..]).map_err(|_| RootKeyError::Malformed)?;
-        Ok(Self::new(&root))
+        Ok(Self { keys: RootKeys::parse(text)?, operator: None })
     }
 
-    /// The ring of a root key. The operator signs in with the root key's text, in either case of its letters.
+    /// The ring of one root key. The operator signs in with a root key's text, in either case of its letters.
     pub fn new(root: &[u8; 32]) -> Self {
-        let key = |name: &str| derive(root, CURRENT, name);
-        let operator = Zeroizing::new(hex::encode(root));
-        Self {
-            seal: key("seal"),
-            token: key("token"),
-            api_key: key("api-key"),
-            operator_hash: hash(&operator),
-            operator,
-        }
+        Self { keys: RootKeys::single(root), operator: None }
     }
 
-    /// The ring of the root key in the file at `path`, which is made with a random key and mode 0600 where there is
-    /// none. Its folder must be there. A file that others can read is refused.
+    /// The ring in the file at `path`, which is made with a random key and mode 0600 where there is none. Its folder
+    /// must be there. A file that others can read is refused.
     pub fn load_or_create(path: &Path) -> Result<Self, RootKeyError> {
         let failed = |source| RootKeyError::File { path: path.to_owned(), source };
         let text = match read(path) {
@@ -84,40 +71,19 @@ impl RootKeyring {
         Self::from_hex(&text).map_err(|_| RootKeyError::MalformedFile(path.to_owned()))
     }
 
-    /// The same ring with another sign-in secret for the operator than the root key.
+    /// The same ring with another sign-in secret for the operator than the root keys.
     pub fn with_operator_secret(self, secret: &str) -> Self {
-        let operator = Zeroizing::new(secret.to_owned());
-        Self { operator_hash: hash(&operator), operator, ..self }
+        let secret = Zeroizing::new(secret.to_owned());
+        Self { operator: Some(Chosen { hash: operator_hash(&secret), secret }), ..self }
     }
 
     /// The operator's sign-in secret: for the command line on the same machine, which can read the root key.
     pub fn operator_secret(&self) -> Zeroizing<String> {
-        self.operator.clone()
+        match &self.operator {
+            Some(chosen) => chosen.secret.clone(),
+            None => self.keys.root_text(self.keys.current()).expect("a ring has its current key"),
+        }
     }
-}
-
-fn derive(root: &[u8; 32], id: u32, name: &str) -> SymmetricKey {
-    let id = id.to_be_bytes();
-    let info: &[&[u8]] = &[b"annex/key/", &id, b"/", name.as_bytes()];
-    let mut out = Zeroizing::new([0; 32]);
-    Salt::new(HKDF_SHA256, b"annex")
-        .extract(root)
-        .expand(info, HKDF_SHA256)
-        .and_then(|okm| okm.fill(&mut out[..]))
-        .expect("HKDF gives as many bytes as its hash has");
-    out
-}
-
-/// The hash of an operator's secret. A text that could be a root key is the same in either case.
-fn hash(secret: &str) -> [u8; 32] {
-    let is_hex = secret.len() == ROOT_CHARS && secret.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let mut text = Zeroizing::new(secret.to_owned());
-    if is_hex {
-        text.make_ascii_lowercase();
-    }
-    let mut out = [0; 32];
-    out.copy_from_slice(digest(&SHA256, text.as_bytes()).as_ref());
-    out
 }
 
 fn read(path: &Path) -> Result<Zeroizing<String>, RootKeyError> {
@@ -130,9 +96,9 @@ fn read(path: &Path) -> Result<Zeroizing<String>, RootKeyError> {
             return Err(RootKeyError::Exposed(path.to_owned()));
         }
     }
-    let mut text = Zeroizing::new(String::with_capacity(2 * ROOT_CHARS));
-    // A key file is short; nothing that is not one is read whole.
-    match file.take(1024).read_to_string(&mut text) {
+    let mut text = Zeroizing::new(String::with_capacity(RING_BYTES_MAX));
+    // Nothing that is too large to be a ring is read whole; one byte more shows that it is.
+    match file.take(RING_BYTES_MAX as u64 + 1).read_to_string(&mut text) {
         Ok(_) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
             Err(RootKeyError::MalformedFile(path.to_owned()))
@@ -173,20 +139,18 @@ fn create(path: &Path) -> io::Result<()> {
 
 impl Keyring for RootKeyring {
     fn current(&self) -> u32 {
-        CURRENT
+        self.keys.current()
     }
 
     fn key(&self, id: u32, usage: KeyUse) -> Option<SymmetricKey> {
-        let key = match usage {
-            KeyUse::Seal => &self.seal,
-            KeyUse::Token => &self.token,
-            KeyUse::ApiKey => &self.api_key,
-        };
-        (id == CURRENT).then(|| key.clone())
+        self.keys.key(id, usage)
     }
 
     fn is_operator(&self, secret: &str) -> bool {
-        verify_slices_are_equal(&hash(secret), &self.operator_hash).is_ok()
+        match &self.operator {
+            Some(chosen) => verify_slices_are_equal(&operator_hash(secret), &chosen.hash).is_ok(),
+            None => self.keys.is_operator(secret),
+        }
     }
 }
 
@@ -207,39 +171,8 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_the_same_for_a_root_and_different_for_each_use() {
-        let keys = |ring: &RootKeyring| {
-            [KeyUse::Seal, KeyUse::Token, KeyUse::ApiKey].map(|usage| ring.key(1, usage).unwrap())
-        };
-        let [seal, token, api_key] = keys(&ring());
-        assert_eq!(keys(&ring()), [seal.clone(), token.clone(), api_key.clone()]);
-        assert!(seal != token && token != api_key && seal != api_key);
-        assert_ne!(keys(&RootKeyring::new(&[7; 32]))[0], seal);
-        assert_ne!(derive(&[7; 32], 1, "seal"), derive(&[7; 32], 2, "seal"));
-        assert_eq!((ring().key(0, KeyUse::Seal), ring().key(2, KeyUse::Seal)), (None, None));
-    }
-
-    #[test]
-    fn a_derived_key_is_pinned_so_that_sealed_values_stay_readable() {
-        let key = ring().key(1, KeyUse::Seal).unwrap();
-        assert_eq!(hex::encode(&key[..]), PINNED);
-    }
-
-    /// From another implementation of RFC 5869.
-    const PINNED: &str = "141cf40d0ac0b5653efb818ae93cb0fe85ddbfd08dc68bc448734c45efcf4b29";
-
-    #[test]
     fn debug_shows_nothing() {
         assert_eq!(format!("{:?}", ring()), "RootKeyring { .. }");
-    }
-
-    #[test]
-    fn a_root_key_of_another_length_or_spelling_is_refused() {
-        let refused = ["", &ROOT[1..], &format!("{ROOT}0"), &ROOT.replace("0f", "0g"), "é"];
-        for text in refused {
-            assert!(matches!(RootKeyring::from_hex(text), Err(RootKeyError::Malformed)), "{text}");
-        }
-        assert!(RootKeyring::from_hex(&format!(" {}\n", ROOT.to_uppercase())).is_ok());
     }
 
     #[test]
@@ -302,7 +235,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("root-key");
-        for bytes in [&b""[..], b"too short", &[0xff; 64], &[b'0'; 5000]] {
+        for bytes in [&b""[..], b"too short", &[0xff; 64], &[b'0'; 70_000]] {
             std::fs::write(&path, bytes).unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
             let failed = RootKeyring::load_or_create(&path).unwrap_err().to_string();

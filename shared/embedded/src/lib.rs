@@ -28,5 +28,5 @@ pub use self::blobs::FileBlobs;
 pub use self::clock::SystemClock;
 pub use self::ids::SystemIds;
 pub use self::keyring::{RootKeyError, RootKeyring};
-pub use self::queue::{ConsumerOptions, DeadLetter, Depth};
+pub use self::queue::{ConsumerOptions, Depth};
 pub use self::store::{Embedded, OpenError, Options};

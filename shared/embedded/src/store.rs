@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use annex_core::ports::{
-    self, Clock, Commit, Committed, Item, Key, Outage, Page, Query, QueueName, Store,
+    self, Clock, Commit, Committed, Item, Key, Outage, Page, Query, QueueName, Scan, ScanPage,
+    Store,
 };
 use async_trait::async_trait;
 use redb::backends::{FileBackend, InMemoryBackend};
@@ -237,6 +238,24 @@ impl Store for Embedded {
             }
         }
         self.shared.reading("a query failed", |view| read::page(view, &query, now)).await
+    }
+
+    async fn scan(&self, scan: Scan) -> Result<ScanPage, Outage> {
+        ports::check_scan(&scan)?;
+        if let Some(cursor) = &scan.cursor
+            && hex::decode(cursor).is_err()
+        {
+            return Err(Outage::new("a cursor of another store"));
+        }
+        let now = self.shared.clock.now();
+        let (shared, copy) = (self.shared.clone(), scan.clone());
+        let page = tokio::task::spawn_blocking(move || {
+            shared.engine.read().and_then(|view| read::scan(&view, &copy, now))
+        });
+        if let Ok(Ok(page)) = page.await {
+            return Ok(page);
+        }
+        self.shared.reading("a scan failed", |view| read::scan(view, &scan, now)).await
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, Outage> {

@@ -252,7 +252,7 @@ fn do_chore(
             }
             Ok(ids.len())
         }
-        Chore::Redrive { queue } => redrive(tables, *queue, moment, effects),
+        Chore::Redrive { queue, limit } => redrive(tables, *queue, *limit, moment, effects),
         Chore::Sweep => transaction::sweep(tables, moment.now, SWEEP_STEP),
     }
 }
@@ -300,14 +300,17 @@ fn counted(
     Ok(value)
 }
 
+/// Puts back at most `limit` letters, in steps: what is no message is dropped.
 fn redrive(
     tables: &mut Tables<'_>,
     queue: QueueName,
+    limit: usize,
     moment: &mut Moment<'_>,
     effects: &mut Effects,
 ) -> Result<usize, Failure> {
     let mut dead = tables.dead(queue)?;
-    for count in 0..REDRIVE_STEP {
+    let step = limit.min(REDRIVE_STEP);
+    for count in 0..step {
         let Some((_, value)) = dead.pop_first().map_err(redb::Error::from)? else {
             return Ok(count);
         };
@@ -318,5 +321,5 @@ fn redrive(
         tables.messages(queue)?.insert(key.0, value.as_slice()).map_err(redb::Error::from)?;
         effects.sent.push((queue, key));
     }
-    Ok(REDRIVE_STEP)
+    Ok(step)
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use annex_core::ports::{
-    Clock, Commit, Committed, Item, Key, Outage, Outgoing, Page, Query, QueueName, Store,
+    Clock, Commit, Committed, Item, Key, Outage, Outgoing, Page, Query, QueueName, Scan, ScanPage,
+    Store,
 };
 use annex_core::time::Timestamp;
 use async_trait::async_trait;
@@ -206,6 +207,11 @@ impl Store for Tap {
     async fn query(&self, query: Query) -> Result<Page, Outage> {
         self.alive().await;
         self.machine.items.query(query).await
+    }
+
+    async fn scan(&self, scan: Scan) -> Result<ScanPage, Outage> {
+        self.alive().await;
+        self.machine.items.scan(scan).await
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, Outage> {

@@ -111,6 +111,8 @@ impl World {
         let items = backend.open(clock.clone());
         let ports = Ports {
             store: items.clone(),
+            // The harness keeps the queues itself, and those that were given up.
+            dead_letters: Arc::new(MemoryStore::new(clock.clone())),
             blobs: Arc::new(MemoryBlobs::new(clock.clone())),
             keyring: Arc::new(FixedKeyring::new()),
             clock: clock.clone(),

@@ -144,6 +144,7 @@ impl Platform {
         let extension = Arc::new(Extension::default());
         let ports = Ports {
             store: store.clone(),
+            dead_letters: store.clone(),
             blobs: blobs.clone(),
             keyring: Arc::new(FixedKeyring::new()),
             clock: clock.clone(),

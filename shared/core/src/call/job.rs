@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::ids::{ExtensionName, Oid};
 use crate::time::Timestamp;
+use crate::trace::Trace;
 
 use super::payload::Payload;
 use super::record::{Kind, Origin, Record};
@@ -31,6 +32,21 @@ pub(super) enum Job {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         abandoned: Option<u64>,
     },
+    /// Updates of a day that are not due yet.
+    Later(Updates),
+    /// Updates to deliver now.
+    Now(Updates),
+}
+
+/// The daily update of some installs of an extension.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Updates {
+    /// The extension.
+    pub(super) extension: ExtensionName,
+    /// The day, since the epoch.
+    pub(super) day: i64,
+    /// The minute of the day in which each is due, and the organization; in order.
+    pub(super) installs: Vec<(u32, Oid)>,
 }
 
 impl Job {
@@ -71,6 +87,9 @@ pub(super) struct Start {
     /// Names of the secrets that the extension got before in the chain: its answer is redacted of them too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) secrets: Vec<String>,
+    /// The trace of the call that it goes on from; absent: one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) trace: Option<Trace>,
     /// When it was published. A repeat within the dedupe time of an earlier publish is dropped.
     pub(super) published_at: Timestamp,
 }
@@ -94,6 +113,7 @@ mod tests {
             level: 0,
             depth: 1,
             secrets: vec!["key".to_owned()],
+            trace: None,
             published_at: Timestamp::default(),
         };
         let text = serde_json::to_string(&Job::Start(Box::new(start))).unwrap();

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use crate::fault::Outcome;
 use crate::limits;
 use crate::ports::{Commit, Outage, QueueName};
+use crate::stored;
 
 use super::job::Job;
 use super::record::{Record, Status};
@@ -44,7 +45,7 @@ impl Calls {
     /// Runs a call that another process claimed, and answers what [`Calls::reply_of`] reads there.
     pub async fn run_text(&self, text: &str) -> Result<String, Outage> {
         let Handed { record, revision } = serde_json::from_str(text)
-            .map_err(|error| Outage::caused("a call that was handed over cannot be read", error))?;
+            .map_err(|error| stored::unreadable("a call that was handed over", &error))?;
         let claimed = Claimed { record, revision, hold: None, install: None, slot: None };
         let returned = match self.run_claimed(claimed).await? {
             Reply::Ended { status, body, .. } if body.len() <= limits::RETURNED_BYTES_MAX => {
@@ -60,7 +61,7 @@ impl Calls {
     /// The reply to the caller of a call that another process has run and answered with `text`.
     pub async fn reply_of(&self, claimed: &Claimed, text: &str) -> Result<Reply, Outage> {
         let returned = serde_json::from_str(text)
-            .map_err(|error| Outage::caused("the answer of a run cannot be read", error))?;
+            .map_err(|error| stored::unreadable("the answer of a run", &error))?;
         match returned {
             Returned::Ended { status, body } => {
                 let id = claimed.record.id.hyphenated().to_string();
@@ -85,7 +86,7 @@ impl Calls {
             Some(Ok(reply)) => Ok(reply),
             Some(Err(error)) if held => Err(error.into()),
             Some(Err(error)) => {
-                tracing::error!(id = %record.id, source = ?error.source, "a run has failed: {error}");
+                tracing::error!(source = ?error.source, "a run has failed: {error}");
                 self.watch(&record, Some(revision)).await?;
                 Ok(self.reply(&record).await?)
             }

@@ -3,23 +3,25 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tracing::Instrument as _;
 
 use crate::fault::{Code, Fault, Outcome};
 use crate::json::Object;
 use crate::limits;
 use crate::org_errors;
 use crate::ports::{Commit, Committed, Item, Message, Outage, Undone, When};
+use crate::stored;
 
-use super::Calls;
 use super::compose::{Install, unknown_action};
 use super::job::{Job, Start};
 use super::payload::Payload;
 use super::record::{Kind, Lease, Origin, Record, Status, id_of};
 use super::run::{Claimed, Ran};
 use super::settle::component;
+use super::{Calls, log};
 
 /// How a message came out.
-enum Worked {
+pub(super) enum Worked {
     /// It needs no other look.
     Done,
     /// Somebody else works on it: look again then, it is nobody's fault.
@@ -39,20 +41,17 @@ impl Calls {
     /// A failing extension ends as a finished record and an error of the organization; only a fault of the platform
     /// itself brings the message back and, in the end, to the dead letters.
     pub async fn work(&self, message: Message) -> Option<Undone> {
-        let job = match serde_json::from_str(&message.body) {
+        let job: Job = match serde_json::from_str(&message.body) {
             Ok(job) => job,
             Err(error) => {
-                tracing::error!(message.id, "message is not a job: {error}");
+                let fault = stored::fault(&error);
+                tracing::error!(message.id, fault, "message is not a job");
                 return Some(Undone { id: message.id, retry_after: None, counts: true });
             }
         };
-        let worked = match job {
-            Job::Start(start) => self.start(*start).await,
-            Job::Run { oid, id, slow_retries, abandoned } => {
-                let key = crate::keys::invocation(oid, &id.hyphenated().to_string());
-                self.resume(&key, slow_retries, abandoned).await
-            }
-        };
+        let span = job.span();
+        let worked = self.work_on(job).instrument(span.clone()).await;
+        let _span = span.entered();
         match worked {
             Ok(Worked::Done) => None,
             Ok(Worked::Later(after)) => {
@@ -71,8 +70,20 @@ impl Calls {
         }
     }
 
+    async fn work_on(&self, job: Job) -> Result<Worked, Outage> {
+        match job {
+            Job::Start(start) => self.start(*start).await,
+            Job::Run { oid, id, slow_retries, abandoned } => {
+                let key = crate::keys::invocation(oid, &id.hyphenated().to_string());
+                self.resume(&key, slow_retries, abandoned).await
+            }
+            Job::Later(updates) => self.carry(&updates).await,
+            Job::Now(updates) => self.update(&updates).await,
+        }
+    }
+
     /// Makes an invocation from a message, and runs it.
-    async fn start(&self, start: Start) -> Result<Worked, Outage> {
+    pub(super) async fn start(&self, start: Start) -> Result<Worked, Outage> {
         let Some(_slot) =
             self.inner.slots.take(&start.extension, limits::DELIVERIES_PER_EXTENSION_MAX)
         else {
@@ -118,6 +129,8 @@ impl Calls {
             level: start.level,
             depth: start.depth,
             secrets: start.secrets.clone(),
+            trace: start.trace,
+            replay_of: None,
             status: Status::Running,
             lease: Some(self.new_lease()),
             attempts: 0,
@@ -173,6 +186,7 @@ impl Calls {
             commit.sends.push(self.report_message(record, &fault.message, &once));
         }
         self.ports().store.send_and_commit(commit).await?;
+        log::refused(record, fault.code, now);
         Ok(Worked::Done)
     }
 
@@ -224,6 +238,7 @@ impl Calls {
             return Ok(Worked::Done);
         };
         let record = Record::read(&item)?;
+        log::found(&record);
         if record.status == Status::Waiting && record.slow_retries != slow_retries {
             return Ok(Worked::Done);
         }

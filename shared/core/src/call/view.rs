@@ -13,7 +13,7 @@ use super::{Calls, Reply};
 
 impl Calls {
     /// The JSON of an invocation's record as its organization sees it:
-    /// `{id, status, data?, error?, created_at, finished_at?}`. `None`: there is no such invocation.
+    /// `{id, status, data?, error?, replay_of?, created_at, finished_at?}`. `None`: there is no such invocation.
     pub async fn record(&self, oid: Oid, id: &str) -> Outcome<Option<Bytes>> {
         let Ok(id) = uuid::Uuid::try_parse(id) else {
             return Ok(None);
@@ -79,6 +79,9 @@ impl Calls {
                     body.extend_from_slice(self.data(record, ending).await?.as_bytes());
                 }
             }
+        }
+        if let Some(old) = record.replay_of {
+            body.extend_from_slice(format!(r#","replay_of":"{}""#, old.hyphenated()).as_bytes());
         }
         body.extend_from_slice(format!(r#","created_at":"{}""#, record.created_at).as_bytes());
         if let Some(ending) = &record.ending {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::{Commit, Key, Outage, Outgoing, Query, Write};
+use super::{Commit, Key, Outage, Outgoing, Query, Scan, Write};
 use crate::limits::{
     COMMIT_BYTES_MAX, COMMIT_WRITES_MAX, COUNTER_NAME_BYTES_MAX, ITEM_BYTES_MAX, MESSAGE_BYTES_MAX,
     PARTITION_KEY_BYTES_MAX, QUEUE_DELAY_MAX, SORT_KEY_BYTES_MAX,
@@ -65,6 +65,11 @@ pub fn check_query(query: &Query) -> Result<(), Outage> {
         .into_iter()
         .filter(|bound| !bound.is_empty())
         .try_for_each(|bound| check_part("bound of a query", bound, SORT_KEY_BYTES_MAX))
+}
+
+/// Refuses a scan of everything, and one whose prefix cannot start a partition key.
+pub fn check_scan(scan: &Scan) -> Result<(), Outage> {
+    check_part("prefix of a scan", &scan.prefix, PARTITION_KEY_BYTES_MAX)
 }
 
 fn check_part(what: &str, text: &str, max: usize) -> Result<(), Outage> {
@@ -175,7 +180,7 @@ mod tests {
         let ok = [
             ("nothing", Commit::default()),
             ("100 writes", writes(puts(100))),
-            ("an item of 400 KiB", writes(vec![put(key(1, 1), item)])),
+            ("an item of nearly 400 KiB", writes(vec![put(key(1, 1), item)])),
             ("long keys", writes(vec![put(key(2048, 1024), 1)])),
             ("a long counter name", writes(vec![tally("n".repeat(1024))])),
             ("a long message", sends(send(MESSAGE_BYTES_MAX, Duration::ZERO))),
@@ -188,7 +193,7 @@ mod tests {
         let refused = [
             ("101 writes of a commit, at most 100 are possible", writes(puts(101))),
             (
-                "409601 bytes of an item, at most 409600 are possible",
+                "409345 bytes of an item, at most 409344 are possible",
                 writes(vec![put(key(1, 1), item + 1)]),
             ),
             (
@@ -209,7 +214,7 @@ mod tests {
             ("a commit writes one key twice", writes([puts(3), puts(1)].concat())),
             ("a commit writes one key twice", writes([puts(30), puts(1)].concat())),
             (
-                "4505600 bytes of a commit, at most 4194304 are possible",
+                "4502784 bytes of a commit, at most 4168704 are possible",
                 writes((11..22).map(|n| put(Key::new("p", n.to_string()), item - 1)).collect()),
             ),
             ("an empty message", sends(send(0, Duration::ZERO))),

@@ -91,6 +91,8 @@ pub struct DeadLetter {
     pub id: String,
     /// Its text.
     pub body: String,
+    /// How often it was received, where that is known.
+    pub receives: Option<u32>,
 }
 
 /// The dead letters of the queues.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -9,8 +10,9 @@ use uuid::Uuid;
 
 use crate::limits::{COUNTER_MAX, PAGE_BYTES_MAX, PAGE_ITEMS_MAX};
 use crate::ports::{
-    Blobs, Clock, Commit, Committed, Item, Key, Outage, Outgoing, Page, Query, Store, When, Write,
-    check, check_key, check_query,
+    Blobs, Clock, Commit, Committed, DeadLetter, DeadLetters, Item, Key, Outage, Outgoing, Page,
+    Query, QueueName, Scan, ScanPage, Store, When, Write, check, check_key, check_query,
+    check_scan,
 };
 use crate::time::Timestamp;
 
@@ -25,6 +27,7 @@ struct State {
     items: BTreeMap<Key, Item>,
     sent: Vec<Outgoing>,
     held: BTreeMap<Uuid, Outgoing>,
+    dead: Vec<(QueueName, DeadLetter)>,
     refusing: bool,
 }
 
@@ -42,6 +45,11 @@ impl MemoryStore {
     /// The messages that are held.
     pub fn held(&self) -> BTreeMap<Uuid, Outgoing> {
         self.state().held.clone()
+    }
+
+    /// Makes a dead letter of a queue.
+    pub fn bury(&self, queue: QueueName, letter: DeadLetter) {
+        self.state().dead.push((queue, letter));
     }
 
     /// Makes every commit fail as on a full disk, or ends that.
@@ -127,6 +135,40 @@ impl Store for MemoryStore {
         Ok(Page { items: found, next })
     }
 
+    async fn scan(&self, scan: Scan) -> Result<ScanPage, Outage> {
+        check_scan(&scan)?;
+        let now = self.clock.now();
+        let state = self.state();
+        let mut page = ScanPage::default();
+        let mut bytes = 0;
+        // The cursor is the last key that was passed, as JSON.
+        let after = match &scan.cursor {
+            None => None,
+            Some(cursor) => {
+                let parts: (String, String) = serde_json::from_str(cursor)
+                    .map_err(|error| Outage::caused("a cursor of another store", error))?;
+                Some(Key::new(parts.0, parts.1))
+            }
+        };
+        for key in state.items.keys() {
+            let inside = key.partition.starts_with(&scan.prefix)
+                && after.as_ref().is_none_or(|after| after < key);
+            let Some(item) = inside.then(|| live(&state.items, key, now)).flatten() else {
+                continue;
+            };
+            bytes += item.data.len();
+            let full = scan.limit.clamp(1, PAGE_ITEMS_MAX) <= page.items.len()
+                || (PAGE_BYTES_MAX < bytes && !page.items.is_empty());
+            if full {
+                let last = page.items.last().map(|(key, _)| (&key.partition, &key.sort));
+                page.next = serde_json::to_string(&last.expect("a full page has items")).ok();
+                return Ok(page);
+            }
+            page.items.push((key.clone(), item));
+        }
+        Ok(page)
+    }
+
     async fn commit(&self, commit: Commit) -> Result<Committed, Outage> {
         check(&commit)?;
         let now = self.clock.now();
@@ -162,6 +204,33 @@ impl Store for MemoryStore {
 
     fn epoch(&self) -> u64 {
         1
+    }
+}
+
+#[async_trait]
+impl DeadLetters for MemoryStore {
+    async fn list(&self, queue: QueueName, limit: usize) -> Result<Vec<DeadLetter>, Outage> {
+        let state = self.state();
+        let of_queue = state.dead.iter().filter(|(name, _)| *name == queue);
+        Ok(of_queue.take(limit).map(|(_, letter)| letter.clone()).collect())
+    }
+
+    async fn redrive(&self, queue: QueueName, limit: usize) -> Result<usize, Outage> {
+        let mut state = self.state();
+        let mut count = 0;
+        let (back, left) = std::mem::take(&mut state.dead).into_iter().partition(|(name, _)| {
+            let chosen = *name == queue && count < limit;
+            count += usize::from(chosen);
+            chosen
+        });
+        state.dead = left;
+        let back: Vec<(QueueName, DeadLetter)> = back;
+        state.sent.extend(back.into_iter().map(|(queue, letter)| Outgoing {
+            queue,
+            body: letter.body,
+            delay: Duration::ZERO,
+        }));
+        Ok(count)
     }
 }
 

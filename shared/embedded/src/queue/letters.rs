@@ -1,6 +1,7 @@
 //! What an operator sees of a queue: its depth, its dead letters, and their way back.
 
-use annex_core::ports::{Outage, QueueName};
+use annex_core::ports::{DeadLetter, DeadLetters, Outage, QueueName};
+use async_trait::async_trait;
 use redb::{ReadTransaction, ReadableTable as _, ReadableTableMetadata as _, TableError};
 
 use super::consumer::id;
@@ -26,17 +27,6 @@ pub struct Depth {
     pub held: u64,
     /// Received too often.
     pub dead: u64,
-}
-
-/// A message that was received too often.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeadLetter {
-    /// Its id while it was a message.
-    pub id: String,
-    /// Its text.
-    pub body: String,
-    /// How often it was received.
-    pub receives: u32,
 }
 
 impl Embedded {
@@ -68,13 +58,12 @@ impl Embedded {
         };
         self.shared.reading("a queue could not be measured", count).await
     }
+}
 
-    /// The oldest dead letters of a queue, at most `limit` and at most 1,000.
-    pub async fn dead_letters(
-        &self,
-        queue: QueueName,
-        limit: usize,
-    ) -> Result<Vec<DeadLetter>, Outage> {
+#[async_trait]
+impl DeadLetters for Embedded {
+    /// The oldest ones, at most 1,000.
+    async fn list(&self, queue: QueueName, limit: usize) -> Result<Vec<DeadLetter>, Outage> {
         let list = |view: &ReadTransaction| {
             let Some(table) = dead(view, queue)? else { return Ok(Vec::new()) };
             let mut letters = Vec::new();
@@ -84,7 +73,7 @@ impl Embedded {
                 letters.push(DeadLetter {
                     id: id(MessageKey(key.value())),
                     body: String::from_utf8_lossy(body).into_owned(),
-                    receives,
+                    receives: Some(receives),
                 });
             }
             Ok(letters)
@@ -92,15 +81,16 @@ impl Embedded {
         self.shared.reading("dead letters could not be read", list).await
     }
 
-    /// Makes ordinary messages, due now and never received, of all dead letters of a queue; says how many it was.
-    pub async fn redrive(&self, queue: QueueName) -> Result<usize, Outage> {
+    /// Makes ordinary messages of the oldest ones, due now and never received.
+    async fn redrive(&self, queue: QueueName, limit: usize) -> Result<usize, Outage> {
         let mut total = 0;
-        loop {
-            match self.shared.chore(Chore::Redrive { queue }).await? {
-                0 => return Ok(total),
+        while total < limit {
+            match self.shared.chore(Chore::Redrive { queue, limit: limit - total }).await? {
+                0 => break,
                 count => total += count,
             }
         }
+        Ok(total)
     }
 }
 

@@ -6,5 +6,5 @@ mod letters;
 mod state;
 
 pub use self::consumer::ConsumerOptions;
-pub use self::letters::{DeadLetter, Depth};
+pub use self::letters::Depth;
 pub(crate) use self::state::{Candidate, Queue, Step};

@@ -2,9 +2,9 @@
 
 use super::consumers::{Consumer, done, undone};
 use super::*;
-use crate::{ConsumerOptions, DeadLetter, Depth};
+use crate::{ConsumerOptions, Depth};
 use annex_core::limits::{LEASE, QUEUE_DELAY_MAX, QUEUE_RECEIVES_MAX};
-use annex_core::ports::{Hold, Message};
+use annex_core::ports::{DeadLetter, DeadLetters as _, Hold, Message};
 use uuid::Uuid;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -128,10 +128,13 @@ async fn after_8_receives_that_count_a_message_is_a_dead_letter_until_it_is_put_
     consumer.stop().await;
     commit(&store, put("other", b"x")).await;
     assert_eq!(depth(&store).await, Depth { dead: 1, ..Depth::default() });
-    let letters = store.dead_letters(QueueName::Resume, 10).await.unwrap();
+    let letters = store.list(QueueName::Resume, 10).await.unwrap();
     let [DeadLetter { body, receives, .. }] = &letters[..] else { panic!("{letters:?}") };
-    assert_eq!((body.as_str(), *receives), ("poison", QUEUE_RECEIVES_MAX));
-    assert_eq!(store.redrive(QueueName::Resume).await.unwrap(), 1);
+    assert_eq!((body.as_str(), *receives), ("poison", Some(QUEUE_RECEIVES_MAX)));
+    assert_eq!(store.list(QueueName::Resume, 0).await.unwrap(), []);
+    assert_eq!(store.redrive(QueueName::Resume, 0).await.unwrap(), 0);
+    assert_eq!(store.redrive(QueueName::Dispatch, 10).await.unwrap(), 0);
+    assert_eq!(store.redrive(QueueName::Resume, 10).await.unwrap(), 1);
     assert_eq!(depth(&store).await, Depth { ready: 1, ..Depth::default() });
     let mut consumer = Consumer::start(&store, done);
     let batch = consumer.next().await;

@@ -65,6 +65,7 @@ impl World {
         let store = Arc::new(MemoryStore::new(clock.clone()));
         let ports = Ports {
             store: store.clone(),
+            dead_letters: store.clone(),
             blobs: Arc::new(MemoryBlobs::new(clock.clone())),
             keyring: Arc::new(FixedKeyring::new()),
             clock: clock.clone(),

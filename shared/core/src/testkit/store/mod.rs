@@ -2,9 +2,11 @@
 
 mod commits;
 mod queries;
+mod scans;
 
 pub use self::commits::*;
 pub use self::queries::*;
+pub use self::scans::*;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -117,6 +119,12 @@ macro_rules! store_contract {
             a_query_by_prefix_reads_what_starts_with_it;
             an_empty_range_is_an_empty_page;
             a_query_of_large_items_comes_in_pages;
+            a_scan_finds_every_partition_of_its_prefix_once_and_no_other;
+            a_scan_without_a_match_ends_empty;
+            a_scan_leaves_out_what_has_expired;
+            a_scan_of_large_items_comes_in_pages;
+            what_stands_there_during_a_whole_scan_is_in_it_once_while_others_write;
+            a_scan_of_everything_is_refused;
         }
     };
 }
