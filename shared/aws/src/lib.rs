@@ -1,1 +1,3 @@
 //! The ports of Annex on AWS.
+
+pub mod metrics;
