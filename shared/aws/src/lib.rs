@@ -11,6 +11,7 @@ mod clock;
 mod dead_letters;
 mod ids;
 mod keyring;
+pub mod metrics;
 mod outage;
 mod queues;
 mod store;
