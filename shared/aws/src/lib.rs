@@ -13,6 +13,7 @@ mod ids;
 mod keyring;
 pub mod lambda;
 mod launcher;
+pub mod metrics;
 mod outage;
 mod queues;
 mod store;
