@@ -50,18 +50,8 @@ impl Batch {
             match serde_json::from_str::<SqsMessage>(raw.get()) {
                 Ok(message) => batch.event.records.push(message),
                 Err(error) => {
-<<<<<<< HEAD
                     let (id, fault) = (named.message_id.into_owned(), stored::fault(&error));
                     tracing::error!(message.id = id, fault, "a record of the batch is no message");
-=======
-                    let named: Named<'_> = serde_json::from_str(raw.get())
-                        .map_err(|_| format!("a record of the batch has no id: {error}"))?;
-                    let id = named.message_id.into_owned();
-                    tracing::error!(
-                        message.id = id,
-                        "a record of the batch is no message: {error}"
-                    );
->>>>>>> main
                     batch.malformed.push(id);
                 }
             }

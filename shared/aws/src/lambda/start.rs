@@ -26,7 +26,8 @@ use crate::{
 pub async fn start() -> Result<Lambda, Error> {
     log();
     let settings = Settings::from_env()?;
-    let clients = Clients::load().await;
+    // Boxed, as below: the futures of the SDK and of the runtime nest deeper than the compiler computes layouts.
+    let clients = Box::pin(Clients::load()).await;
     let clock = Arc::new(SystemClock);
     let store = DynamoStore::new(&clients, &settings.table, settings.queues.clone(), clock);
     Ok(Lambda { settings, clients, store: Arc::new(store), keyring: OnceCell::new() })
@@ -81,7 +82,7 @@ impl Lambda {
 
     /// Serves the batches of a queue until the process is ended.
     pub async fn run_queue(self, queue: QueueName, handler: Arc<dyn Handler>) -> Result<(), Error> {
-        queue::run(self.worker(queue, handler)).await
+        Box::pin(queue::run(self.worker(queue, handler))).await
     }
 
     /// Serves the batches of a queue, and calls that another function hands over, until the process is ended.
@@ -91,7 +92,7 @@ impl Lambda {
         handler: Arc<dyn Handler>,
         calls: Calls,
     ) -> Result<(), Error> {
-        direct::run(self.worker(queue, handler), calls).await
+        Box::pin(direct::run(self.worker(queue, handler), calls)).await
     }
 
     /// Serves HTTP requests until the process is ended. The router is made for the first of them: only that may tell the
@@ -109,7 +110,7 @@ impl Lambda {
             public_url: self.settings.public_url,
             router: OnceCell::new(),
         };
-        http::run(entry).await
+        Box::pin(http::run(entry)).await
     }
 
     /// Serves the events of a schedule until the process is ended: `tick` gets the moment that an event stands for, and
@@ -118,7 +119,7 @@ impl Lambda {
     where
         F: AsyncFn(Timestamp) -> Result<usize, Outage>,
     {
-        schedule::run(Arc::new(SystemClock), self.fresh(), tick).await
+        Box::pin(schedule::run(Arc::new(SystemClock), self.fresh(), tick)).await
     }
 
     fn worker(&self, queue: QueueName, handler: Arc<dyn Handler>) -> Worker {
@@ -138,7 +139,9 @@ impl Lambda {
     async fn keyring(&self) -> Result<Arc<SecretKeyring>, Error> {
         let load = async || {
             let secret = &self.settings.keyring_secret;
-            SecretKeyring::load(&self.clients, secret, Arc::new(SystemClock)).await.map(Arc::new)
+            Box::pin(SecretKeyring::load(&self.clients, secret, Arc::new(SystemClock)))
+                .await
+                .map(Arc::new)
         };
         Ok(Arc::clone(self.keyring.get_or_try_init(load).await?))
     }
