@@ -106,6 +106,8 @@ impl DeadLetters for SqsDeadLetters {
         let letter = |letter: Message| DeadLetter {
             id: letter.message_id.unwrap_or_default(),
             body: letter.body.unwrap_or_default(),
+            // SQS counts the receives of each queue by itself.
+            receives: None,
         };
         Ok(letters.into_iter().map(letter).collect())
     }

@@ -14,6 +14,10 @@ mod keyring;
 mod outage;
 mod queues;
 mod store;
+#[cfg(feature = "tap")]
+pub mod tap;
+#[cfg(feature = "testkit")]
+pub mod testing;
 
 pub use self::blobs::S3Blobs;
 pub use self::clients::Clients;
