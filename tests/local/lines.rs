@@ -157,12 +157,17 @@ async fn every_run_has_its_line_and_no_line_has_a_secret_a_payload_or_a_word_of_
     let log = annex.log();
     check_clean("the log", log.as_bytes(), &[VALUE, SECRET, NEW, IN_URL, PAYLOAD, SAID]);
     // Every line about a call says whose it is.
-    for line in log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
-        if line["fields"]["message"] == "attempt failed" && line["span"].is_object() {
-            let span = &line["span"];
-            assert!(span["id"].is_string() && span["oid"] == tenant.oid, "{line}");
-            assert!(span["extension"].is_string(), "{line}");
-        }
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let failed: Vec<_> = lines
+        .filter(|line| line["fields"]["message"] == "attempt failed")
+        .filter(|line| line["span"]["id"] == ids[2])
+        .collect();
+    assert_eq!(failed.len(), 2);
+    for line in failed {
+        assert_eq!(
+            (&line["span"]["oid"], &line["span"]["extension"]),
+            (&json!(tenant.oid), &json!("ext"))
+        );
     }
 }
 
@@ -181,5 +186,5 @@ fn check_line(line: &Value, tenant: &Tenant, id: &str) {
     assert_eq!(Value::Object(fields), expected);
     assert_eq!(line["level"], "INFO");
     let members: Vec<_> = line.as_object().unwrap().keys().collect();
-    assert_eq!(members, ["timestamp", "level", "fields", "target"]);
+    assert_eq!(members, ["timestamp", "level", "fields", "target", "span"]);
 }
