@@ -105,6 +105,8 @@ impl DeadLetters for SqsDeadLetters {
         self.release(url, &letters).await;
         let letter = |letter: Message| DeadLetter {
             id: letter.message_id.unwrap_or_default(),
+            // The count of the queue of dead letters would be another one.
+            receives: None,
             body: letter.body.unwrap_or_default(),
         };
         Ok(letters.into_iter().map(letter).collect())

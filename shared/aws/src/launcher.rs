@@ -6,9 +6,9 @@ use annex_core::call::{Calls, Claimed, Launcher, Reply};
 use annex_core::ports::Outage;
 use async_trait::async_trait;
 use aws_sdk_lambda::Client;
+use aws_sdk_lambda::config::Config;
 use aws_sdk_lambda::config::retry::RetryConfig;
 use aws_sdk_lambda::config::timeout::TimeoutConfig;
-use aws_sdk_lambda::config::Config;
 use aws_sdk_lambda::error::SdkError;
 use aws_sdk_lambda::primitives::Blob;
 

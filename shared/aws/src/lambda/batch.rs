@@ -99,7 +99,10 @@ impl Batch {
                     let named: Named<'_> = serde_json::from_str(raw.get())
                         .map_err(|_| format!("a record of the batch has no id: {error}"))?;
                     let id = named.message_id.into_owned();
-                    tracing::error!(message.id = id, "a record of the batch is no message: {error}");
+                    tracing::error!(
+                        message.id = id,
+                        "a record of the batch is no message: {error}"
+                    );
                     batch.malformed.push(id);
                 }
             }

@@ -191,7 +191,8 @@ mod tests {
     async fn bodies_come_as_text_or_as_base64() {
         check_body(json!({}), Ok(b"")).await;
         check_body(json!({"body": null}), Ok(b"")).await;
-        check_body(json!({"body": "{\"a\":\"\u{e9}\"}"}), Ok("{\"a\":\"\u{e9}\"}".as_bytes())).await;
+        check_body(json!({"body": "{\"a\":\"\u{e9}\"}"}), Ok("{\"a\":\"\u{e9}\"}".as_bytes()))
+            .await;
         check_body(json!({"body": "H4sI/w==", "isBase64Encoded": true}), Ok(b"\x1f\x8b\x08\xff"))
             .await;
         check_body(json!({"body": "H4s", "isBase64Encoded": true}), Err(Code::BadRequest)).await;

@@ -59,7 +59,7 @@ mod tests {
 
     fn check(event: &str, expected: Option<&str>) {
         let raw = RawValue::from_string(event.into()).unwrap();
-        let clock = ManualClock::at(Timestamp::parse(NOW).unwrap());
+        let clock = ManualClock::new(Timestamp::parse(NOW).unwrap());
         let expected = expected.map(|text| Timestamp::parse(text).unwrap());
         assert_eq!(time(&raw, &clock).ok(), expected, "{event}");
     }
