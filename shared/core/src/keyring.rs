@@ -171,6 +171,10 @@ impl Keyring for RootKeys {
         self.current
     }
 
+    fn key_ids(&self) -> Vec<u32> {
+        self.ids().collect()
+    }
+
     fn key(&self, id: u32, usage: KeyUse) -> Option<SymmetricKey> {
         self.keys.get(&id).map(|key| match usage {
             KeyUse::Seal => key.seal.clone(),

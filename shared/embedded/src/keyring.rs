@@ -142,6 +142,10 @@ impl Keyring for RootKeyring {
         self.keys.current()
     }
 
+    fn key_ids(&self) -> Vec<u32> {
+        self.keys.key_ids()
+    }
+
     fn key(&self, id: u32, usage: KeyUse) -> Option<SymmetricKey> {
         self.keys.key(id, usage)
     }

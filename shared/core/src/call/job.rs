@@ -28,6 +28,12 @@ pub(super) enum Job {
         #[serde(default)]
         slow_retries: u32,
     },
+    /// Remove the data of a deleted organization, a step at a time. How far that has come stands in the organization's
+    /// own item, so that a repeat of this message does nothing twice.
+    Erase {
+        /// The tenant.
+        oid: Oid,
+    },
 }
 
 /// An invocation to make.

@@ -9,6 +9,7 @@ mod accept;
 mod compose;
 mod control;
 mod deliver;
+mod erase;
 mod install;
 mod job;
 mod payload;
@@ -18,6 +19,7 @@ mod schemas;
 mod settle;
 mod slots;
 mod start;
+mod summary;
 mod view;
 
 use std::sync::Arc;
@@ -34,6 +36,7 @@ use crate::ports::{Outage, Ports};
 use crate::profile::{LIMACHARLIE, Profile};
 
 pub use run::Claimed;
+pub use summary::{Summary, summary};
 
 /// A request to call an action.
 #[derive(Debug, Clone)]

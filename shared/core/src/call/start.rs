@@ -5,9 +5,11 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use crate::fault::{Code, Fault, Outcome};
+use crate::ids::Oid;
 use crate::json::Object;
 use crate::limits;
 use crate::org_errors;
+use crate::orgs::{self, Standing};
 use crate::ports::{Commit, Committed, Item, Message, Outage, Undone, When};
 
 use super::Calls;
@@ -46,14 +48,7 @@ impl Calls {
                 return Some(Undone { id: message.id, retry_after: None, counts: true });
             }
         };
-        let worked = match job {
-            Job::Start(start) => self.start(*start).await,
-            Job::Run { oid, id, slow_retries } => {
-                let key = crate::keys::invocation(oid, &id.hyphenated().to_string());
-                self.resume(&key, slow_retries).await
-            }
-        };
-        match worked {
+        match self.work_on(job).await {
             Ok(Worked::Done) => None,
             Ok(Worked::Later(after)) => {
                 Some(Undone { id: message.id, retry_after: Some(after), counts: false })
@@ -71,8 +66,33 @@ impl Calls {
         }
     }
 
+    async fn work_on(&self, job: Job) -> Result<Worked, Outage> {
+        match job {
+            Job::Start(start) => self.start(*start).await,
+            Job::Run { oid, id, slow_retries } => {
+                let key = crate::keys::invocation(oid, &id.hyphenated().to_string());
+                self.resume(&key, slow_retries).await
+            }
+            Job::Erase { oid } => self.erase(oid).await.map(|()| Worked::Done),
+        }
+    }
+
+    /// Whether something of an organization is still to be delivered. What is queued for a deleted one ends silently,
+    /// but for the event that tells its extensions.
+    async fn is_wanted(&self, oid: Oid, kind: &Kind) -> Result<bool, Outage> {
+        Ok(match orgs::standing(&*self.ports().store, oid).await? {
+            Standing::Live => true,
+            Standing::Deleted => matches!(kind, Kind::Event { event } if event == "unsubscribe"),
+            Standing::Gone => false,
+        })
+    }
+
     /// Makes an invocation from a message, and runs it.
     async fn start(&self, start: Start) -> Result<Worked, Outage> {
+        if !self.is_wanted(start.oid, &start.kind).await? {
+            start.data.forget(self.ports()).await;
+            return Ok(Worked::Done);
+        }
         let Some(_slot) =
             self.inner.slots.take(&start.extension, limits::DELIVERIES_PER_EXTENSION_MAX)
         else {
@@ -219,6 +239,9 @@ impl Calls {
             return Ok(Worked::Done);
         };
         let record = Record::read(&item)?;
+        if !self.is_wanted(record.oid, &record.kind).await? {
+            return Ok(Worked::Done);
+        }
         if record.status == Status::Waiting && record.slow_retries != slow_retries {
             return Ok(Worked::Done);
         }
