@@ -41,7 +41,7 @@ pub fn uuid_of(parts: &[&[u8]]) -> Uuid {
 }
 
 fn tenant(oid: Oid) -> String {
-    format!("org#{oid}")
+    format!("{ALL_SETTINGS}{oid}")
 }
 
 /// The organization itself.
@@ -60,6 +60,14 @@ pub fn org_index(oid: Oid) -> Key {
 /// Partition of an organization's settings: keys, subscriptions, hive records, installation keys.
 pub fn settings(oid: Oid) -> String {
     tenant(oid)
+}
+
+/// Prefix of every organization's [`settings`].
+pub const ALL_SETTINGS: &str = "org#";
+
+/// The organization of a partition of [`settings`].
+pub fn org_of_settings(partition: &str) -> Option<Oid> {
+    Oid::parse(partition.strip_prefix(ALL_SETTINGS)?).ok()
 }
 
 /// Prefix of API keys in [`settings`].
@@ -140,9 +148,12 @@ pub fn install(extension: &ExtensionName, oid: Oid) -> Key {
     Key::new(installs(extension, shard), format!("{}{oid}", slot_start(slot(oid))))
 }
 
+/// Prefix of the partitions of all invocation records.
+pub const ALL_INVOCATIONS: &str = "inv#";
+
 /// Prefix of the partitions of an organization's invocation records.
 pub fn invocations(oid: Oid) -> String {
-    format!("inv#{oid}#")
+    format!("{ALL_INVOCATIONS}{oid}#")
 }
 
 /// An invocation record.
@@ -226,4 +237,9 @@ pub fn daily_cursor() -> Key {
 /// What shows whether a key ring is the one that the store's secrets were sealed with.
 pub fn key_check() -> Key {
     Key::new("platform", "key-check")
+}
+
+/// The same for one key of the ring.
+pub fn key_check_of(id: u32) -> Key {
+    Key::new("platform", format!("key-check#{id}"))
 }

@@ -14,6 +14,7 @@ mod install;
 mod job;
 mod payload;
 mod record;
+mod reseal;
 mod run;
 mod schemas;
 mod settle;

@@ -3,6 +3,7 @@
 mod definitions;
 mod subscriptions;
 
+pub(crate) use definitions::resealed;
 pub use definitions::{
     DefinitionInput, create, definition, delete, list, replace, require_definition, secret,
 };
