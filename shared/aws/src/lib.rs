@@ -1,5 +1,5 @@
 //! The ports of Annex on AWS: items in one DynamoDB table, messages in SQS, blobs in S3, the key ring in Secrets
-//! Manager.
+//! Manager. And how a Lambda function starts and takes its events.
 //!
 //! **Invariant:** no rule of a contract is known here; the crate keeps what the core gives it. **Invariant:** no type
 //! of an SDK leaves it but through [`Clients`].
@@ -11,6 +11,9 @@ mod clock;
 mod dead_letters;
 mod ids;
 mod keyring;
+pub mod lambda;
+mod launcher;
+pub mod metrics;
 mod outage;
 mod queues;
 mod store;
@@ -25,5 +28,6 @@ pub use self::clock::SystemClock;
 pub use self::dead_letters::SqsDeadLetters;
 pub use self::ids::SystemIds;
 pub use self::keyring::SecretKeyring;
+pub use self::launcher::LambdaLauncher;
 pub use self::queues::{Queue, QueueConsumer, Queues};
 pub use self::store::DynamoStore;

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use super::output::Format;
 use super::{
-    config, event, extension, filed, invocation, key, org, request, rule, secret, subscription,
-    usage,
+    config, dead_letters, event, extension, filed, invocation, key, keyring, org, request, rule,
+    secret, subscription, usage,
 };
 use crate::serve::ServeOptions;
 
@@ -69,13 +69,13 @@ Examples:
     Serve(ServeOptions),
     /// Ask whether the platform is up
     Health,
-    /// Organizations: create, list, show
+    /// Organizations: create, list, show, export, delete
     #[command(subcommand)]
     Org(org::Command),
     /// API keys of an organization: create, list, delete
     #[command(subcommand)]
     Key(key::Command),
-    /// Extensions: register, update, list, show, schema, diagnose, delete
+    /// Extensions: register, update, rotate-secret, list, show, schema, diagnose, delete
     #[command(subcommand)]
     Extension(extension::Command),
     /// What an organization uses: list, create, delete, rekey
@@ -96,7 +96,7 @@ Examples:
     Config(config::Command),
     /// Call an action of an extension
     Request(request::Options),
-    /// Calls that were made: show
+    /// Calls that were made: show, replay
     #[command(subcommand)]
     Invocation(invocation::Command),
     /// What failed in an organization: list, dismiss
@@ -113,6 +113,12 @@ Examples:
     /// Rules that call extensions when an event matches: list, get, set, delete
     #[command(subcommand)]
     Rule(rule::Command),
+    /// Messages that the platform gave up: list, redrive
+    #[command(subcommand)]
+    DeadLetters(dead_letters::Command),
+    /// The ring of root keys: show, add, promote, retire, reseal
+    #[command(subcommand)]
+    Keyring(keyring::Command),
     /// Print a completion script
     #[command(after_help = "\
 Examples:
@@ -180,6 +186,9 @@ mod tests {
             "extension diagnose x",
             "extension diagnose x --action a --data {}",
             "extension delete x",
+            "extension rotate-secret x",
+            "extension rotate-secret x --secret-file f --overlap 30d --force",
+            "extension rotate-secret x --finish",
             "subscribe x",
             "unsubscribe x",
             "subscription list",
@@ -195,6 +204,9 @@ mod tests {
             "request x scan --async",
             "request x scan --async --quiet",
             "invocation show i",
+            "invocation replay i",
+            "invocation replay i --follow --idempotency-key k --wait 3 --impersonate",
+            "invocation replay i --async --quiet",
             "error list",
             "error dismiss x",
             "usage --by hour --from 2026-01-01T00:00:00Z --to 1800000000",
@@ -207,6 +219,17 @@ mod tests {
             "rule get r",
             "rule set r --data @f",
             "rule delete r",
+            "org export",
+            "org export o",
+            "org delete o --confirm demo",
+            "dead-letters list dispatch --limit 5",
+            "dead-letters redrive resume",
+            "keyring show",
+            "keyring show --stdin",
+            "keyring add --file f",
+            "keyring promote 2 --stdin",
+            "keyring retire 1 --force",
+            "keyring reseal --dry-run",
             "completion bash",
             "completion zsh",
             "completion fish",
@@ -239,6 +262,14 @@ mod tests {
         check_refused("request x a --wait 26", ErrorKind::ValueValidation);
         check_refused("request x a --wait 1 --async", ErrorKind::ArgumentConflict);
         check_refused("request x a --follow --quiet", ErrorKind::ArgumentConflict);
+        check_refused("invocation replay i --wait 26", ErrorKind::ValueValidation);
+    }
+
+    #[test]
+    fn an_overlap_is_a_number_with_a_unit() {
+        parse("extension rotate-secret x --overlap 0");
+        check_refused("extension rotate-secret x --overlap 1w", ErrorKind::ValueValidation);
+        check_refused("extension rotate-secret x --finish --force", ErrorKind::ArgumentConflict);
     }
 
     #[test]
@@ -248,6 +279,8 @@ mod tests {
         check_refused("org create", ErrorKind::MissingRequiredArgument);
         check_refused("usage --by week", ErrorKind::InvalidValue);
         check_refused("completion powershell", ErrorKind::InvalidValue);
+        check_refused("keyring add --stdin --file f", ErrorKind::ArgumentConflict);
+        check_refused("org delete o", ErrorKind::MissingRequiredArgument);
         check_refused("usage --output yaml", ErrorKind::InvalidValue);
         // A secret is never an argument: it would stand in the shell's history.
         check_refused("secret set k value", ErrorKind::UnknownArgument);

@@ -1,12 +1,13 @@
 //! Answers as an HTTP API and a function URL take them (payload format 2.0), within what Lambda carries.
 
+use std::collections::BTreeMap;
+
 use annex_core::fault::{Code, Fault};
 use axum::body::Bytes;
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, StatusCode};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -29,7 +30,7 @@ pub(crate) struct Answer {
 #[serde(rename_all = "camelCase")]
 struct Payload<'a> {
     status_code: u16,
-    headers: IndexMap<&'a str, String>,
+    headers: BTreeMap<&'a str, String>,
     cookies: Vec<&'a str>,
     body: &'a str,
     is_base64_encoded: bool,
@@ -81,7 +82,7 @@ impl Answer {
                 (encoded.as_str(), true)
             }
         };
-        let mut headers = IndexMap::new();
+        let mut headers = BTreeMap::new();
         let mut cookies = Vec::new();
         for (name, value) in &self.headers {
             let Ok(value) = value.to_str() else { continue };
@@ -159,7 +160,7 @@ mod tests {
         let large = answer("", &[("annex-invocation-id", "i1"), ("content-type", "text/plain")]);
         check(
             &large.elsewhere("https://b/k?s"),
-            r#"{"statusCode":413,"headers":{"content-type":"application/json","annex-invocation-id":"i1"},"cookies":[],"body":"{\"error\":\"the answer is larger than the 6291456 bytes that a response carries; get it from url within 15 minutes\",\"code\":\"answer-too-large\",\"status\":200,\"location\":\"/v1/invocations/i1\",\"url\":\"https://b/k?s\"}","isBase64Encoded":false}"#,
+            r#"{"statusCode":413,"headers":{"annex-invocation-id":"i1","content-type":"application/json"},"cookies":[],"body":"{\"error\":\"the answer is larger than the 6291456 bytes that a response carries; get it from url within 15 minutes\",\"code\":\"answer-too-large\",\"status\":200,\"location\":\"/v1/invocations/i1\",\"url\":\"https://b/k?s\"}","isBase64Encoded":false}"#,
         );
         let other = answer("", &[]).elsewhere("u").body;
         let other: serde_json::Value = serde_json::from_slice(&other).unwrap();
