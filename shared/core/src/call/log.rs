@@ -61,6 +61,7 @@ impl Job {
             Self::Run { oid, id, .. } => {
                 tracing::error_span!("call", %id, %oid, extension = tracing::field::Empty)
             }
+            Self::Erase { oid } => tracing::error_span!("erase", %oid),
             Self::Later(updates) | Self::Now(updates) => {
                 tracing::error_span!("updates", extension = %updates.extension)
             }
