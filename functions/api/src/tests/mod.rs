@@ -6,5 +6,6 @@ mod hives;
 mod hostile;
 mod orgs;
 mod platform;
+mod rotation;
 mod routes;
 mod tokens;

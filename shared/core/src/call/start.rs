@@ -6,9 +6,11 @@ use futures_util::future::join_all;
 use tracing::Instrument as _;
 
 use crate::fault::{Code, Fault, Outcome};
+use crate::ids::Oid;
 use crate::json::Object;
 use crate::limits;
 use crate::org_errors;
+use crate::orgs::{self, Standing};
 use crate::ports::{Commit, Committed, Item, Message, Outage, Undone, When};
 use crate::stored;
 
@@ -79,11 +81,26 @@ impl Calls {
             }
             Job::Later(updates) => self.carry(&updates).await,
             Job::Now(updates) => self.update(&updates).await,
+            Job::Erase { oid } => self.erase(oid).await.map(|()| Worked::Done),
         }
+    }
+
+    /// Whether something of an organization is still to be delivered. What is queued for a deleted one ends silently,
+    /// but for the event that tells its extensions.
+    async fn is_wanted(&self, oid: Oid, kind: &Kind) -> Result<bool, Outage> {
+        Ok(match orgs::standing(&*self.ports().store, oid).await? {
+            Standing::Live => true,
+            Standing::Deleted => matches!(kind, Kind::Event { event } if event == "unsubscribe"),
+            Standing::Gone => false,
+        })
     }
 
     /// Makes an invocation from a message, and runs it.
     pub(super) async fn start(&self, start: Start) -> Result<Worked, Outage> {
+        if !self.is_wanted(start.oid, &start.kind).await? {
+            start.data.forget(self.ports()).await;
+            return Ok(Worked::Done);
+        }
         let Some(_slot) =
             self.inner.slots.take(&start.extension, limits::DELIVERIES_PER_EXTENSION_MAX)
         else {
@@ -239,6 +256,9 @@ impl Calls {
         };
         let record = Record::read(&item)?;
         log::found(&record);
+        if !self.is_wanted(record.oid, &record.kind).await? {
+            return Ok(Worked::Done);
+        }
         if record.status == Status::Waiting && record.slow_retries != slow_retries {
             return Ok(Worked::Done);
         }

@@ -118,6 +118,16 @@ pub(super) fn open_secret(
     seal::open_text(ports.keyring.as_ref(), &secret_binding(name), secret)
 }
 
+/// The definition with its secret sealed anew by the current key; `None` where that sealed it.
+pub(crate) fn resealed(
+    ports: &Ports,
+    definition: &Definition,
+) -> Result<Option<Definition>, Outage> {
+    let binding = secret_binding(&definition.name);
+    let sealed = seal::reseal(&*ports.keyring, &*ports.ids, &binding, &definition.secret)?;
+    Ok(sealed.map(|secret| Definition { secret, ..definition.clone() }))
+}
+
 fn read_required(name: &ExtensionName, list: &[String]) -> Outcome<Vec<ExtensionName>> {
     if TAGS_MAX < list.len() {
         return Err(too_many("required_extensions"));
