@@ -1,9 +1,10 @@
 //! Calls to extensions: requests, their records, and schemas.
 
 use annex_core::auth::{Caller, CallerKind, permission};
-use annex_core::call::{CallRequest, Reply};
+use annex_core::call::{CallRequest, ReplayRequest, Reply};
 use annex_core::fault::{Code, Fault, Outcome};
 use annex_core::ids::{ExtensionName, Oid};
+use annex_core::trace::{TRACEPARENT_HEADER, Trace};
 use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -22,6 +23,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(request))
         .routes(routes!(invocation))
+        .routes(routes!(replay))
         .routes(routes!(schema))
 }
 
@@ -72,6 +74,7 @@ async fn request(
         idempotency_key: header(&headers, &IDEMPOTENCY_KEY)?.map(ToOwned::to_owned),
         investigation: investigation(&mut fields)?,
         wait: prefer::wait(&headers),
+        trace: trace(&headers),
     };
     Ok(answer(app.calls.request(request).await?))
 }
@@ -93,6 +96,13 @@ fn investigation(fields: &mut Fields) -> Outcome<String> {
         Some(id) => Ok(id),
         None => Ok(fields.take("inv_id")?.unwrap_or_default()),
     }
+}
+
+/// The trace of the caller. Two headers are as good as none.
+fn trace(headers: &HeaderMap) -> Option<Trace> {
+    let mut values = headers.get_all(TRACEPARENT_HEADER).iter();
+    let (value, more) = (values.next()?, values.next());
+    Trace::parse(value.to_str().ok().filter(|_| more.is_none())?)
 }
 
 fn answer(reply: Reply) -> Response {
@@ -132,7 +142,7 @@ pub(crate) fn oid_of(caller: &Caller, fields: &Fields) -> Outcome<Oid> {
     params(
         ("id" = String, Path, description = "The invocation"),
         ("oid" = Option<String>, Query, description = "Its organization; the token's unless given. The operator may name any")),
-    responses((status = 200, description = "`{id, status, data?, error?, created_at, finished_at?}`", body = Value)))]
+    responses((status = 200, description = "`{id, status, data?, error?, replay_of?, created_at, finished_at?}`", body = Value)))]
 async fn invocation(
     State(app): State<App>,
     Authed(caller): Authed,
@@ -147,6 +157,47 @@ async fn invocation(
         Some(record) => Ok(json_bytes(StatusCode::OK, record)),
         None => Err(Fault::new(Code::NotFound, "there is no such invocation").into()),
     }
+}
+
+/// A replay.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the fields that the handler reads")]
+struct ReplayForm {
+    /// The organization; the token's unless given.
+    oid: Option<String>,
+    /// The token of the user on whose behalf an impersonated action runs.
+    impersonator_jwt: Option<String>,
+}
+
+/// Make a call that ended and failed once more, as a new one, and wait for its answer. The old one stays as it is.
+#[utoipa::path(post, path = "/v1/invocations/{id}/replay", tag = "calls",
+    params(
+        ("id" = String, Path, description = "The invocation"),
+        ("Idempotency-Key" = Option<String>, Header, description = "The caller's name of this replay: a repeat is answered as the first was"),
+        ("Prefer" = Option<String>, Header, description = "`wait=N` seconds, at most 25; `respond-async`: do not wait")),
+    request_body(content = ReplayForm, content_type = "application/x-www-form-urlencoded"),
+    responses(
+        (status = 200, description = "The extension's answer", body = Value),
+        (status = 202, description = "The call goes on; `Location` is its record", body = Value)))]
+async fn replay(
+    State(app): State<App>,
+    Authed(caller): Authed,
+    Params(id): Params<String>,
+    headers: HeaderMap,
+    Form(mut fields): Form,
+) -> ApiResult {
+    let oid = oid_of(&caller, &fields)?;
+    caller.require(oid, permission::EXT_REQUEST)?;
+    let request = ReplayRequest {
+        oid,
+        id,
+        caller,
+        impersonator: fields.take("impersonator_jwt")?,
+        idempotency_key: header(&headers, &IDEMPOTENCY_KEY)?.map(ToOwned::to_owned),
+        wait: prefer::wait(&headers),
+        trace: trace(&headers),
+    };
+    Ok(answer(app.calls.replay(request).await?))
 }
 
 /// Read the schema of an extension, as it answers itself, at most a minute old.

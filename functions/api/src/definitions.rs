@@ -1,8 +1,12 @@
 //! Definitions of extensions.
 
+use std::time::Duration;
+
 use annex_core::auth::{Caller, CallerKind};
-use annex_core::extensions::{self, DefinitionInput};
+use annex_core::extensions::{self, DefinitionInput, Rotation};
+use annex_core::fault::{Code, Fault};
 use annex_core::ids::ExtensionName;
+use annex_core::limits::SECRET_OVERLAP;
 use annex_core::model::Definition;
 use axum::extract::State;
 use serde::Serialize;
@@ -11,11 +15,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::answer::success;
-use crate::extract::Whole;
+use crate::extract::{SmallForm, Whole};
 use crate::{ApiResult, App, Authed, Params, json};
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list, create, replace)).routes(routes!(get, delete))
+    OpenApiRouter::new()
+        .routes(routes!(list, create, replace))
+        .routes(routes!(get, delete))
+        .routes(routes!(rotate_secret, finish_rotation))
 }
 
 /// A definition as the operator writes it. Unknown members are refused.
@@ -57,13 +64,20 @@ struct DefinitionView {
     created_at: String,
     /// RFC 3339.
     updated_at: String,
+    /// Until when the shared secret before verifies as well, RFC 3339; shown to the operator, while that is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_secret_until: Option<String>,
 }
 
-fn view(caller: &Caller, definition: Definition) -> DefinitionView {
+fn view(app: &App, caller: &Caller, definition: Definition) -> DefinitionView {
+    let is_operator = caller.kind == CallerKind::Operator;
+    let previous = extensions::previous_of(&definition, app.ports.clock.now());
+    let previous_secret_until = previous.map(|found| found.until.to_string());
     let required = definition.required_extensions.iter().map(ToString::to_string);
     DefinitionView {
         name: definition.name.to_string(),
-        url: (caller.kind == CallerKind::Operator).then_some(definition.url),
+        previous_secret_until: previous_secret_until.filter(|_| is_operator),
+        url: is_operator.then_some(definition.url),
         short_desc: definition.description.clone(),
         description: definition.description,
         permissions: definition.permissions,
@@ -80,7 +94,7 @@ fn view(caller: &Caller, definition: Definition) -> DefinitionView {
     responses((status = 200, description = "The definitions, by name", body = Vec<DefinitionView>)))]
 async fn list(State(app): State<App>, Authed(caller): Authed) -> ApiResult {
     let found = extensions::list(&app.ports).await?;
-    let views: Vec<_> = found.into_iter().map(|found| view(&caller, found)).collect();
+    let views: Vec<_> = found.into_iter().map(|found| view(&app, &caller, found)).collect();
     Ok(json(&views))
 }
 
@@ -91,7 +105,7 @@ async fn list(State(app): State<App>, Authed(caller): Authed) -> ApiResult {
 async fn create(State(app): State<App>, Authed(caller): Authed, Whole(body): Whole) -> ApiResult {
     caller.require_operator()?;
     let made = extensions::create(&app.ports, DefinitionInput::parse(&body)?).await?;
-    Ok(json(&view(&caller, made)))
+    Ok(json(&view(&app, &caller, made)))
 }
 
 /// Replace the definition of an extension. Only for the operator. What is left out is emptied, but for the secret.
@@ -101,7 +115,7 @@ async fn create(State(app): State<App>, Authed(caller): Authed, Whole(body): Who
 async fn replace(State(app): State<App>, Authed(caller): Authed, Whole(body): Whole) -> ApiResult {
     caller.require_operator()?;
     let made = extensions::replace(&app.ports, DefinitionInput::parse(&body)?).await?;
-    Ok(json(&view(&caller, made)))
+    Ok(json(&view(&app, &caller, made)))
 }
 
 /// Read the definition of an extension.
@@ -115,7 +129,7 @@ async fn get(
 ) -> ApiResult {
     let name = ExtensionName::parse(&name)?;
     let found = extensions::require_definition(&app.ports, &name).await?;
-    Ok(json(&view(&caller, found)))
+    Ok(json(&view(&app, &caller, found)))
 }
 
 /// Withdraw an extension. Only for the operator. Subscriptions stay, and calls fail until it is registered again.
@@ -130,4 +144,62 @@ async fn delete(
     caller.require_operator()?;
     extensions::delete(&app.ports, &ExtensionName::parse(&name)?).await?;
     Ok(success())
+}
+
+/// A rotation.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the fields that the handler reads")]
+struct RotationForm {
+    /// The new secret: at least 32 characters.
+    secret: String,
+    /// Seconds for which the old one verifies as well, at most 2,592,000; 86,400 unless given.
+    overlap: Option<u64>,
+    /// Begin although a rotation is under way: the oldest secret is worth nothing from then on.
+    force: Option<bool>,
+}
+
+/// Give an extension a new shared secret. Only for the operator. Until the overlap ends, messages are signed with the
+/// old one too.
+#[utoipa::path(post, path = "/v1/extension/definition/{name}/rotate-secret", tag = "extensions",
+    params(("name" = String, Path, description = "The extension")),
+    request_body(content = RotationForm, content_type = "application/x-www-form-urlencoded"),
+    responses((status = 200, description = "The definition", body = DefinitionView)))]
+async fn rotate_secret(
+    State(app): State<App>,
+    Authed(caller): Authed,
+    Params(name): Params<String>,
+    SmallForm(mut fields): SmallForm,
+) -> ApiResult {
+    caller.require_operator()?;
+    let secret = fields.take("secret")?.ok_or_else(|| bad("the field secret is missing"))?;
+    let overlap = match fields.get("overlap")? {
+        None => SECRET_OVERLAP,
+        Some(text) => Duration::from_secs(
+            text.parse().map_err(|_| bad("overlap is not a number of seconds"))?,
+        ),
+    };
+    let rotation = Rotation { secret: secret.into(), overlap, force: fields.flag("force")? };
+    let name = ExtensionName::parse(&name)?;
+    let made = extensions::rotate_secret(&app.ports, &name, rotation).await?;
+    Ok(json(&view(&app, &caller, made)))
+}
+
+/// End the overlap of a rotation now: the old shared secret is worth nothing from the next call on. Only for the
+/// operator. Where there is no overlap nothing changes.
+#[utoipa::path(delete, path = "/v1/extension/definition/{name}/rotate-secret", tag = "extensions",
+    params(("name" = String, Path, description = "The extension")),
+    responses((status = 200, description = "The definition", body = DefinitionView)))]
+async fn finish_rotation(
+    State(app): State<App>,
+    Authed(caller): Authed,
+    Params(name): Params<String>,
+) -> ApiResult {
+    caller.require_operator()?;
+    let name = ExtensionName::parse(&name)?;
+    let made = extensions::finish_rotation(&app.ports, &name).await?;
+    Ok(json(&view(&app, &caller, made)))
+}
+
+fn bad(text: &str) -> Fault {
+    Fault::new(Code::BadRequest, text)
 }

@@ -72,8 +72,8 @@ impl FromRequest<App> for Form {
     }
 }
 
-/// The fields of a small body, for whoever has shown no token yet. The query is not read: what stands there ends up in
-/// logs on its way.
+/// The fields of a small body, for whoever has shown no token yet, and for secrets. The query is not read: what stands
+/// there ends up in logs on its way.
 #[derive(Debug)]
 pub(crate) struct SmallForm(pub(crate) Fields);
 

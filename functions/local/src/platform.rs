@@ -94,7 +94,7 @@ impl Platform {
             anyhow::bail!("the root key is not the one that the data in {data} was sealed with");
         }
         let window = Duration::from_secs(u64::from(settings.slow_retry_hours) * 3600);
-        let call_settings = CallSettings { slow_retry_window: window };
+        let call_settings = CallSettings { slow_retry_window: window, ..CallSettings::default() };
         let calls = Calls::new(ports.clone(), Arc::new(InProcess), call_settings);
         let retention = Duration::from_secs(u64::from(settings.telemetry_days) * 86_400);
         let telemetry = Telemetry::new(ports.clone(), calls.clone(), retention);

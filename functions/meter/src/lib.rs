@@ -25,7 +25,8 @@ impl Meter {
         let usage: Usage = match serde_json::from_str(&message.body) {
             Ok(usage) => usage,
             Err(error) => {
-                tracing::error!(message.id, "message is not a usage report: {error}");
+                let fault = annex_core::stored::fault(&error);
+                tracing::error!(message.id, fault, "message is not a usage report");
                 return Some(Undone { id: message.id, retry_after: None, counts: true });
             }
         };

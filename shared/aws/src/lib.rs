@@ -1,1 +1,29 @@
-//! The ports of Annex on AWS.
+//! The ports of Annex on AWS: items in one DynamoDB table, messages in SQS, blobs in S3, the key ring in Secrets
+//! Manager.
+//!
+//! **Invariant:** no rule of a contract is known here; the crate keeps what the core gives it. **Invariant:** no type
+//! of an SDK leaves it but through [`Clients`].
+
+mod backoff;
+mod blobs;
+mod clients;
+mod clock;
+mod dead_letters;
+mod ids;
+mod keyring;
+pub mod lambda;
+mod launcher;
+pub mod metrics;
+mod outage;
+mod queues;
+mod store;
+
+pub use self::blobs::S3Blobs;
+pub use self::clients::Clients;
+pub use self::clock::SystemClock;
+pub use self::dead_letters::SqsDeadLetters;
+pub use self::ids::SystemIds;
+pub use self::keyring::SecretKeyring;
+pub use self::launcher::LambdaLauncher;
+pub use self::queues::{Queue, QueueConsumer, Queues};
+pub use self::store::DynamoStore;

@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use crate::call::Calls;
-use crate::ids::{ExtensionName, Oid};
+use crate::ids::ExtensionName;
 use crate::keys::{self, INSTALL_SHARDS, SLOTS};
 use crate::limits;
 use crate::ports::{Commit, Outage, Query, When, Write};
+use crate::stored;
 use crate::time::Timestamp;
 
 /// How far the fan-out has come: every minute before it was looked at.
@@ -61,6 +62,48 @@ pub async fn run(calls: &Calls) -> Result<usize, Outage> {
     Ok(sent)
 }
 
+/// Sends every update of a day on its way, for a schedule that runs once a day: few messages carry the installs through
+/// the delay queue, and let go of each in its minute. Nothing is stored: a second run of the same day sends what the
+/// first did, and each update is delivered once. Answers how many updates that are.
+///
+/// `at` is the time for which the run was planned, however late it comes: its day in UTC is meant.
+pub async fn run_day(calls: &Calls, at: Timestamp) -> Result<usize, Outage> {
+    let day = at.day();
+    let mut count = 0;
+    for extension in extensions(calls).await? {
+        // Out of reach at the moment: what it wants is looked at again when each update is delivered.
+        let wanted = match calls.advertised_events(&extension).await {
+            Ok(events) => events.iter().any(|event| event == "update"),
+            Err(fault) => {
+                tracing::warn!(%extension, "events could not be asked for: {fault}");
+                true
+            }
+        };
+        if !wanted {
+            continue;
+        }
+        let mut installs = Vec::new();
+        for shard in 0..INSTALL_SHARDS {
+            let mut query = Query::prefix(keys::installs(&extension, shard), "");
+            loop {
+                let page = calls.ports().store.query(query.clone()).await?;
+                installs.extend(page.items.iter().filter_map(|(sort, _)| keys::read_install(sort)));
+                match page.next {
+                    Some(next) => query.from = next,
+                    None => break,
+                }
+            }
+        }
+        installs.sort_unstable();
+        count += installs.len();
+        let sends = calls.update_messages(&extension, day, &installs);
+        if !sends.is_empty() {
+            calls.ports().store.commit(Commit { sends, ..Commit::default() }).await?;
+        }
+    }
+    Ok(count)
+}
+
 /// Slots of each day in the minutes `first..=last`: (day, first slot, slot after the last).
 fn windows(first: i64, last: i64) -> Vec<(i64, u32, u32)> {
     let slots = i64::from(SLOTS);
@@ -108,7 +151,9 @@ async fn wants_update(calls: &Calls, extension: &ExtensionName) -> Result<bool, 
         Ok(events) => events.iter().any(|event| event == "update"),
         // Out of reach at the moment: what was known still stands, and is asked again next time.
         Err(fault) => {
-            tracing::warn!(%extension, "events could not be asked for: {fault}");
+            // Not its text: those are words of the extension.
+            let code = fault.code.word();
+            tracing::warn!(%extension, code, "events could not be asked for");
             return Ok(known.is_some_and(|known| known.update));
         }
     };
@@ -146,8 +191,10 @@ async fn fan_out(
             let sends: Vec<_> = page
                 .items
                 .iter()
-                .filter_map(|(sort, _)| Oid::parse(sort.split_once('#')?.1).ok())
-                .map(|oid| calls.event_message(oid, extension, "update", "annex", &day.to_string()))
+                .filter_map(|(sort, _)| keys::read_install(sort))
+                .map(|(_, oid)| {
+                    calls.event_message(oid, extension, "update", "annex", &day.to_string())
+                })
                 .collect();
             sent += sends.len();
             if !sends.is_empty() {
@@ -164,12 +211,13 @@ async fn fan_out(
 
 fn read<T: for<'a> Deserialize<'a>>(data: &[u8]) -> Result<T, Outage> {
     serde_json::from_slice(data)
-        .map_err(|error| Outage::caused("the state of the daily update cannot be read", error))
+        .map_err(|error| stored::unreadable("the state of the daily update", &error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Oid;
 
     #[test]
     fn minutes_fall_into_the_slots_of_their_days() {

@@ -72,6 +72,8 @@ macro_rules! codes {
 codes! {
     /// The request itself is not well formed: a missing field, a wrong encoding, a bad parameter.
     BadRequest = 400 "bad-request";
+    /// The compressed body was damaged by the gateway on its way, which took it for text.
+    BodyDamaged = 400 "body-damaged";
     /// A JSON text is not valid, too deep, has doubled keys where it is read strictly, or holds a lone surrogate.
     InvalidJson = 400 "invalid-json";
     /// The request does not fit the schema of the action.
@@ -100,12 +102,18 @@ codes! {
     RecordNotFound = 400 "record-not-found";
     /// It exists already.
     Conflict = 409 "conflict";
+    /// The shared secret of the extension is being rotated: the one before still verifies.
+    RotationUnderWay = 409 "rotation-under-way";
+    /// The invocation has not ended, or it has not failed: only a failed one is replayed.
+    NotReplayable = 409 "not-replayable";
     /// The record changed since the etag that the request names.
     EtagMismatch = 409 "etag-mismatch";
     /// The idempotency key was used for another action or other data.
     IdempotencyKeyConflict = 409 "idempotency-key-conflict";
     /// The body, or a part of it, is larger than it may be.
     TooLarge = 413 "too-large";
+    /// The answer is larger than a response carries; its body says where it is found.
+    AnswerTooLarge = 413 "answer-too-large";
     /// The chain of calls across extensions is as deep as it may be.
     DepthExceeded = 422 "depth-exceeded";
     /// Too many requests at a time; try again later.

@@ -156,6 +156,12 @@ pub fn invocations(oid: Oid) -> String {
     format!("{ALL_INVOCATIONS}{oid}#")
 }
 
+/// The slot and the organization of an entry of [`installs`], by its sort key.
+pub fn read_install(sort: &str) -> Option<(u32, Oid)> {
+    let (slot, oid) = sort.split_once('#')?;
+    Some((slot.parse().ok()?, Oid::parse(oid).ok()?))
+}
+
 /// An invocation record.
 pub fn invocation(oid: Oid, id: &str) -> Key {
     Key::new(format!("{}{id}", invocations(oid)), "record")

@@ -20,6 +20,7 @@ pub mod profile;
 pub mod seal;
 pub mod stored;
 pub mod time;
+pub mod trace;
 
 pub mod auth;
 pub mod extensions;

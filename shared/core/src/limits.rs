@@ -99,6 +99,14 @@ pub const SCHEMAS_CACHED_MAX: u64 = 1_000;
 /// Largest schema answer, in bytes.
 pub const SCHEMA_BYTES_MAX: usize = 4 << 20;
 
+// --- Daily updates ---
+
+/// Updates of one message: they are delivered side by side.
+pub const UPDATES_PER_MESSAGE_MAX: usize = 10;
+
+/// Updates that one message carries until they are due.
+pub const UPDATES_CARRIED_MAX: usize = 5_000;
+
 // --- Payloads ---
 
 /// Largest request `data`, in bytes of JSON text.
@@ -134,14 +142,17 @@ pub const YAML_BYTES_MAX: usize = 1 << 20;
 /// Payloads above this leave the record and go to the blobs, in bytes.
 pub const INLINE_BYTES_MAX: usize = 64 << 10;
 
-/// Largest item of the store, keys included, in bytes (DynamoDB).
-pub const ITEM_BYTES_MAX: usize = 400 << 10;
+/// What a store may keep in an item beside what is counted: names of attributes, revision, expiry, in bytes.
+pub const ITEM_OVERHEAD_BYTES: usize = 256;
+
+/// Largest item of the store, keys included, in bytes (DynamoDB holds 400 KiB).
+pub const ITEM_BYTES_MAX: usize = (400 << 10) - ITEM_OVERHEAD_BYTES;
 
 /// Writes of one commit (DynamoDB transactions).
 pub const COMMIT_WRITES_MAX: usize = 100;
 
-/// Everything that one commit writes, keys included, in bytes (DynamoDB transactions).
-pub const COMMIT_BYTES_MAX: usize = 4 << 20;
+/// Everything that one commit writes, keys included, in bytes (DynamoDB transactions hold 4 MiB).
+pub const COMMIT_BYTES_MAX: usize = (4 << 20) - COMMIT_WRITES_MAX * ITEM_OVERHEAD_BYTES;
 
 /// Largest partition key, in bytes (DynamoDB).
 pub const PARTITION_KEY_BYTES_MAX: usize = 2048;
@@ -171,6 +182,10 @@ pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 /// Messages handed over at a time.
 pub const QUEUE_BATCH_MAX: usize = 10;
+
+/// Largest reply that one function hands to another, in bytes; a larger one is read from the record. A Lambda function
+/// answers with at most 6 MB.
+pub const RETURNED_BYTES_MAX: usize = 4 << 20;
 
 /// Receives after which a message is a dead letter.
 pub const QUEUE_RECEIVES_MAX: u32 = 8;
@@ -265,6 +280,12 @@ pub const NAME_BYTES_MAX: usize = 128;
 /// Shortest shared secret of an extension, in characters.
 pub const SHARED_SECRET_CHARS_MIN: usize = 32;
 
+/// How long the shared secret before verifies after a rotation, unless set otherwise.
+pub const SECRET_OVERLAP: Duration = Duration::from_secs(DAY_SECS);
+
+/// Longest time in which two shared secrets verify.
+pub const SECRET_OVERLAP_MAX: Duration = Duration::from_secs(30 * DAY_SECS);
+
 /// How long a token for an extension is valid; outlasts three attempts.
 pub const EXTENSION_TOKEN_TTL: Duration = Duration::from_secs(15 * 60);
 
@@ -320,6 +341,9 @@ pub const USAGE_COUNTERS_MAX: usize = 200_000;
 
 /// Longest a caller is kept waiting before the answer is 202.
 pub const WAIT_MAX: Duration = Duration::from_secs(25);
+
+/// Least time in which a call whose caller waits is handed over, however long its acceptance took.
+pub const WAIT_MIN: Duration = Duration::from_secs(1);
 
 // --- Secrets ---
 

@@ -139,6 +139,9 @@ pub struct Definition {
     pub url: String,
     /// The shared secret that signs them. Bound to the extension's name.
     pub secret: Sealed,
+    /// The secret before, while both verify.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_secret: Option<PreviousSecret>,
     /// For people.
     #[serde(default)]
     pub description: String,
@@ -158,6 +161,15 @@ pub struct Definition {
     pub created_at: Timestamp,
     /// When it was last changed. A change empties the schema cache of its extension.
     pub updated_at: Timestamp,
+}
+
+/// The shared secret that another one takes over from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreviousSecret {
+    /// Bound as the current one.
+    pub secret: Sealed,
+    /// From when on it is worth nothing.
+    pub until: Timestamp,
 }
 
 /// An install: an organization's subscription to an extension.

@@ -43,6 +43,11 @@ struct Stored {
 ///
 /// The text is cut to [`ERROR_TEXT_BYTES_MAX`]; it must hold no secret by now.
 pub fn write(oid: Oid, component: &str, text: &str, at: Timestamp) -> Write {
+    write_times(oid, component, text, at, 1)
+}
+
+/// The write that files an error that was seen so many times since it was last filed.
+pub fn write_times(oid: Oid, component: &str, text: &str, at: Timestamp, times: u32) -> Write {
     let component = cut(component, NAME_BYTES_MAX);
     let error = cut(text, ERROR_TEXT_BYTES_MAX);
     let key = keys::error(oid, component, error);
@@ -50,7 +55,7 @@ pub fn write(oid: Oid, component: &str, text: &str, at: Timestamp) -> Write {
     Write::Tally {
         key,
         data: stored::bytes(&stored),
-        add: vec![(COUNT.to_owned(), 1)],
+        add: vec![(COUNT.to_owned(), i128::from(times))],
         expires_at: Some(at.plus(ERROR_RETENTION)),
     }
 }

@@ -262,6 +262,17 @@ pub trait Store: Send + Sync {
     /// Writes and sends, together.
     async fn commit(&self, commit: Commit) -> Result<Committed, Outage>;
 
+    /// Writes and sends, for messages that do no harm when they are sent twice, or without the writes. Where both are
+    /// not one step, the messages go first: a process that dies in between leaves work that is done again, and not work
+    /// whose messages are lost.
+    async fn send_and_commit(&self, mut commit: Commit) -> Result<Committed, Outage> {
+        if !self.atomic() && !commit.sends.is_empty() && !commit.writes.is_empty() {
+            let sends = std::mem::take(&mut commit.sends);
+            self.commit(Commit { sends, ..Commit::default() }).await?;
+        }
+        self.commit(commit).await
+    }
+
     /// Whether [`Commit::holds`] are kept. Where not, they are ignored.
     fn holds(&self) -> bool;
 

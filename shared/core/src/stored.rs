@@ -14,6 +14,21 @@ pub async fn load<T: DeserializeOwned>(ports: &Ports, key: &Key) -> Outcome<Opti
     }
 }
 
+/// The item at `key`, or what it was a while ago ([`Store::recent`]), for what every call reads. Where what is
+/// remembered is nothing, or is not `usable`, the store is asked: what was just added works at once.
+///
+/// [`Store::recent`]: crate::ports::Store::recent
+pub async fn recent(
+    ports: &Ports,
+    key: &Key,
+    usable: impl Fn(&Item) -> bool + Send,
+) -> Result<Option<Item>, Outage> {
+    match ports.store.recent(key).await? {
+        Some(item) if usable(&item) => Ok(Some(item)),
+        _ => ports.store.get(key).await,
+    }
+}
+
 /// All entities of a partition whose sort key starts with `prefix`, with the rest of their sort keys, in order. For
 /// what an organization has few of.
 pub async fn all<T: DeserializeOwned>(
@@ -39,7 +54,18 @@ pub async fn all<T: DeserializeOwned>(
 /// The entity in an item.
 pub fn read<T: DeserializeOwned>(item: &Item, sort: &str) -> Result<T, Outage> {
     serde_json::from_slice(&item.data)
-        .map_err(|error| Outage::caused(format!("the item {sort} cannot be read"), error))
+        .map_err(|error| unreadable(&format!("the item {sort}"), &error))
+}
+
+/// The outage of a text of ours that cannot be read.
+pub fn unreadable(what: &str, error: &serde_json::Error) -> Outage {
+    Outage::new(format!("{what} cannot be read: {}", fault(error)))
+}
+
+/// What is wrong with a JSON text, and where. The library's own words quote values, and go into no log.
+pub fn fault(error: &serde_json::Error) -> String {
+    let (line, column) = (error.line(), error.column());
+    format!("{:?} error at line {line} column {column}", error.classify())
 }
 
 /// An entity as an item's data.

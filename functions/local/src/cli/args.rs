@@ -75,7 +75,7 @@ Examples:
     /// API keys of an organization: create, list, delete
     #[command(subcommand)]
     Key(key::Command),
-    /// Extensions: register, update, list, show, schema, diagnose, delete
+    /// Extensions: register, update, rotate-secret, list, show, schema, diagnose, delete
     #[command(subcommand)]
     Extension(extension::Command),
     /// What an organization uses: list, create, delete, rekey
@@ -96,7 +96,7 @@ Examples:
     Config(config::Command),
     /// Call an action of an extension
     Request(request::Options),
-    /// Calls that were made: show
+    /// Calls that were made: show, replay
     #[command(subcommand)]
     Invocation(invocation::Command),
     /// What failed in an organization: list, dismiss
@@ -186,6 +186,9 @@ mod tests {
             "extension diagnose x",
             "extension diagnose x --action a --data {}",
             "extension delete x",
+            "extension rotate-secret x",
+            "extension rotate-secret x --secret-file f --overlap 30d --force",
+            "extension rotate-secret x --finish",
             "subscribe x",
             "unsubscribe x",
             "subscription list",
@@ -201,6 +204,9 @@ mod tests {
             "request x scan --async",
             "request x scan --async --quiet",
             "invocation show i",
+            "invocation replay i",
+            "invocation replay i --follow --idempotency-key k --wait 3 --impersonate",
+            "invocation replay i --async --quiet",
             "error list",
             "error dismiss x",
             "usage --by hour --from 2026-01-01T00:00:00Z --to 1800000000",
@@ -256,6 +262,14 @@ mod tests {
         check_refused("request x a --wait 26", ErrorKind::ValueValidation);
         check_refused("request x a --wait 1 --async", ErrorKind::ArgumentConflict);
         check_refused("request x a --follow --quiet", ErrorKind::ArgumentConflict);
+        check_refused("invocation replay i --wait 26", ErrorKind::ValueValidation);
+    }
+
+    #[test]
+    fn an_overlap_is_a_number_with_a_unit() {
+        parse("extension rotate-secret x --overlap 0");
+        check_refused("extension rotate-secret x --overlap 1w", ErrorKind::ValueValidation);
+        check_refused("extension rotate-secret x --finish --force", ErrorKind::ArgumentConflict);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::error::Error;
 use super::session::Session;
-use super::{diagnose, hive, input};
+use super::{diagnose, hive, input, rotate};
 
 /// What can be done with extensions.
 #[derive(Debug, clap::Subcommand)]
@@ -22,6 +22,9 @@ Examples:
     Register(Definition),
     /// Change an extension: only what is given changes
     Update(Definition),
+    /// Give an extension a new shared secret, while the old one goes on working for a while; needs the root key
+    #[command(after_help = rotate::HELP)]
+    RotateSecret(rotate::Options),
     /// List every extension
     List,
     /// Show an extension
@@ -87,6 +90,7 @@ pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
     match command {
         Command::Register(definition) => register(&definition, session).await,
         Command::Update(definition) => update(&definition, session).await,
+        Command::RotateSecret(options) => rotate::run(&options, session).await,
         Command::List => {
             // The operator sees the URLs too, and is one only without an organization.
             let call = session.operator(Method::GET, &["extension", "definition"]);

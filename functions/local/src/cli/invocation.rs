@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::client::Answer;
 use super::error::Error;
 use super::progress;
+use super::request::{self, How};
 use super::session::Session;
 
 /// How long to wait between two looks at a call that goes on, at first and at most.
@@ -24,13 +25,36 @@ pub enum Command {
         #[arg(long)]
         follow: bool,
     },
+    /// Make a call that failed once more, with the data of then
+    #[command(after_help = "\
+The new call has an id of its own and names the old one as replay_of; the old one stays as it is.
+
+Examples:
+  annex invocation replay 01890a5d-ac96-774b-bcce-b302099a8057 --follow
+  annex invocation replay 01890a5d-ac96-774b-bcce-b302099a8057 --idempotency-key repair-1")]
+    Replay(Replay),
+}
+
+/// Which call is made once more, and how.
+#[derive(Debug, clap::Args)]
+pub struct Replay {
+    /// Its id
+    id: String,
+    #[command(flatten)]
+    how: How,
 }
 
 /// Does what was typed.
 pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
-    let Command::Show { id, follow } = command;
-    let answer = if follow { ended(&id, session).await? } else { record(&id, session).await? };
-    session.print_record(&answer)
+    match command {
+        Command::Show { id, follow: true } => session.print_record(&ended(&id, session).await?),
+        Command::Show { id, follow: false } => session.print_record(&record(&id, session).await?),
+        Command::Replay(Replay { id, how }) => {
+            let oid = session.oid()?;
+            let call = session.v1(Method::POST, &["invocations", &id, "replay"], oid);
+            request::call(call, vec![("oid", oid)], &how, &format!("replaying {id}"), session).await
+        }
+    }
 }
 
 /// The record of a call.

@@ -27,6 +27,7 @@ pub mod org;
 pub mod output;
 pub mod progress;
 pub mod request;
+pub mod rotate;
 pub mod rule;
 pub mod secret;
 pub mod session;

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::Value;
 
-use super::client::Answer;
+use super::client::{Answer, Call};
 use super::error::Error;
 use super::session::Session;
 use super::{hive, input, invocation, output};
@@ -26,6 +26,13 @@ pub struct Options {
     /// The parameters: a JSON object, @FILE, or - for standard input
     #[arg(long, value_name = "JSON|@FILE|-", default_value = "{}")]
     data: String,
+    #[command(flatten)]
+    how: How,
+}
+
+/// How a call is made, whatever it calls.
+#[derive(Debug, clap::Args)]
+pub struct How {
     /// Your name for the call: made again under the same name, it answers what it answered
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -48,8 +55,24 @@ pub struct Options {
 
 /// Does what was typed.
 pub async fn run(options: Options, session: &Session) -> Result<(), Error> {
-    let answer = call(&options, session).await?;
-    if options.quiet {
+    let oid = session.oid()?;
+    let data = input::json(&options.data)?;
+    let fields = vec![("oid", oid), ("action", &options.action), ("data", &data)];
+    let call = session.v1(Method::POST, &["extension", "request", &options.extension], oid);
+    let what = format!("calling {} {}", options.extension, options.action);
+    self::call(call, fields, &options.how, &what, session).await
+}
+
+/// Sends a call that was put together but for `how`, and prints what came of it.
+pub async fn call(
+    call: Call<'_>,
+    fields: Vec<(&str, &str)>,
+    how: &How,
+    what: &str,
+    session: &Session,
+) -> Result<(), Error> {
+    let answer = send(call, fields, how, what, session).await?;
+    if how.quiet {
         let id = answer.headers.get("annex-invocation-id").and_then(|id| id.to_str().ok());
         return output::line(&output::printable(id.unwrap_or_default()));
     }
@@ -58,7 +81,7 @@ pub async fn run(options: Options, session: &Session) -> Result<(), Error> {
     }
     let receipt: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let id = receipt["id"].as_str().unwrap_or_default();
-    if !options.follow {
+    if !how.follow {
         return session.print_with(&answer, |record| {
             let next = format!("annex invocation show {} --follow", output::printable(id));
             format!("{}\n\nit goes on; wait for its end with\n\n  {next}", output::record(record))
@@ -70,23 +93,25 @@ pub async fn run(options: Options, session: &Session) -> Result<(), Error> {
     failure(&record).map_or(Ok(()), Err)
 }
 
-async fn call(options: &Options, session: &Session) -> Result<Answer, Error> {
-    let oid = session.oid()?;
-    let data = input::json(&options.data)?;
-    let mut fields = vec![("oid", oid), ("action", &options.action), ("data", &data)];
+async fn send(
+    mut call: Call<'_>,
+    mut fields: Vec<(&str, &str)>,
+    how: &How,
+    what: &str,
+    session: &Session,
+) -> Result<Answer, Error> {
     let token;
-    if options.impersonate {
-        token = session.client.token(oid).await?;
+    if how.impersonate {
+        token = session.client.token(session.oid()?).await?;
         fields.push(("impersonator_jwt", &token));
     }
-    let mut call = session.v1(Method::POST, &["extension", "request", &options.extension], oid);
-    if let Some(key) = &options.idempotency_key {
+    if let Some(key) = &how.idempotency_key {
         call = call.header("idempotency-key", key)?;
     }
-    if let Some(prefer) = prefer(options.no_wait, options.wait) {
+    if let Some(prefer) = prefer(how.no_wait, how.wait) {
         call = call.header("prefer", &prefer)?;
     }
-    call.form(&fields).send(&format!("calling {} {}", options.extension, options.action)).await
+    call.form(&fields).send(what).await
 }
 
 /// The `Prefer` header that says how long to wait.

@@ -61,6 +61,14 @@ impl Caller {
         Err(Fault::new(Code::Forbidden, format!("the token lacks the permission {permission}")))
     }
 
+    /// Depth of a call that it makes, in its chain of calls across extensions.
+    pub fn depth(&self) -> u32 {
+        match &self.kind {
+            CallerKind::Extension { depth, .. } => depth.saturating_add(1),
+            CallerKind::Operator | CallerKind::User => 1,
+        }
+    }
+
     /// Refuses unless it is the operator.
     pub fn require_operator(&self) -> Outcome<()> {
         match self.kind {

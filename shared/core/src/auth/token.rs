@@ -10,7 +10,7 @@ use crate::keys;
 use crate::limits::{EXTENSION_TOKEN_TTL, REMOVED_INSTALL_GRACE, TOKEN_BYTES_MAX};
 use crate::model::{Definition, Subscription};
 use crate::orgs::{self, Standing};
-use crate::ports::{KeyUse, Ports, newest};
+use crate::ports::{Item, KeyUse, Ports, newest};
 use crate::stored;
 use crate::time::Timestamp;
 
@@ -134,7 +134,7 @@ pub async fn verify(ports: &Ports, token: &str) -> Outcome<Caller> {
             let (Some(oid), Some(hash)) = (claims.oid, &claims.key) else {
                 return Err(invalid());
             };
-            if ports.store.get(&keys::api_key(oid, hash)).await?.is_none() {
+            if stored::recent(ports, &keys::api_key(oid, hash), |_| true).await?.is_none() {
                 return Err(refused("the API key of this token was deleted"));
             }
             CallerKind::User
@@ -180,16 +180,16 @@ async fn check_install(
     name: &ExtensionName,
     generation: u32,
 ) -> Outcome<()> {
-    let found: Option<Subscription> =
-        stored::load(ports, &keys::subscription(oid, name)).await?.map(|(found, _)| found);
+    let key = keys::subscription(oid, name);
     let now = ports.clock.now();
-    match found {
-        Some(install)
-            if install.generation == generation
-                && install.removed_at.is_none_or(|at| now < at.plus(REMOVED_INSTALL_GRACE)) =>
-        {
-            Ok(())
-        }
+    let stands = |item: &Item| {
+        stored::read::<Subscription>(item, &key.sort).is_ok_and(|install| {
+            install.generation == generation
+                && install.removed_at.is_none_or(|at| now < at.plus(REMOVED_INSTALL_GRACE))
+        })
+    };
+    match stored::recent(ports, &key, stands).await? {
+        Some(item) if stands(&item) => Ok(()),
         _ => Err(refused("the subscription of this token was removed or re-keyed")),
     }
 }

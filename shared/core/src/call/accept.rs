@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::auth::CallerKind;
+use tracing::Instrument as _;
+
+use crate::auth::Caller;
 use crate::fault::{Code, Fault, Outcome};
-use crate::ids::ExtensionName;
+use crate::ids::{ExtensionName, Oid};
 use crate::json;
 use crate::keys;
 use crate::limits;
 use crate::org_errors;
-use crate::ports::{Commit, Committed, Hold, QueueName, When};
+use crate::ports::{Commit, Committed, Hold, Item, Outage, QueueName, When};
 use crate::seal::{self, Sealed};
 
 use super::compose::{Install, unknown_action};
@@ -22,7 +24,7 @@ use super::run::{Claimed, not_subscribed, send};
 use super::settle::component;
 use super::slots::Slot;
 use super::start::{no_user, prepare};
-use super::{CallRequest, Calls, Reply};
+use super::{CallRequest, Calls, Reply, log};
 
 /// A request that may be claimed.
 struct Admitted {
@@ -37,8 +39,7 @@ impl Calls {
     /// A repeat under the same idempotency key of the same caller gets what the first one got, or 202 while that runs;
     /// another action or other data under the key is [`Code::IdempotencyKeyConflict`].
     pub async fn request(&self, request: CallRequest) -> Outcome<Reply> {
-        let data: &[u8] = if request.data.is_empty() { b"{}" } else { &request.data };
-        if data.len() > limits::REQUEST_BYTES_MAX {
+        if request.data.len() > limits::REQUEST_BYTES_MAX {
             let most = limits::REQUEST_BYTES_MAX;
             return Err(Fault::new(Code::TooLarge, format!("data has more than {most} bytes")));
         }
@@ -46,27 +47,44 @@ impl Calls {
             let text = format!("an investigation has at most {} bytes", limits::TEXT_BYTES_MAX);
             return Err(Fault::new(Code::BadRequest, text));
         }
-        let claim = self.claim_of(&request)?;
+        let claim = self.claim_of(&request.caller, request.idempotency_key.as_deref())?;
         // Held from here on: also who waits for the schema of a slow extension takes a place of that one.
         let slot = self.slot_for(&request.extension)?;
         let id = id_of(request.oid, &[&claim]);
+        let span = log::span(id, request.oid, &request.extension);
+        self.accept(request, id, slot).instrument(span).await
+    }
+
+    async fn accept(
+        &self,
+        mut request: CallRequest,
+        id: uuid::Uuid,
+        slot: Arc<Slot>,
+    ) -> Outcome<Reply> {
+        let began = self.ports().clock.steady();
+        let data = data_of(&request);
         let admitted = match self.admit_request(&request, data).await {
             Ok(admitted) => admitted,
             // What the first call got does not depend on what has changed since.
             Err(fault) if request.idempotency_key.is_some() => {
-                return match self.standing(&request, id).await? {
-                    Some(record) => self.repeated(&record, &fingerprint(&request, data)).await,
+                return match self.standing(request.oid, id).await? {
+                    Some(item) => self.repeated(&item, &fingerprint(&request, data)).await,
                     None => Err(fault),
                 };
             }
             Err(fault) => return Err(fault),
         };
+        // What the schema of a slow extension took is not waited for once more.
+        let rest = limits::WAIT_MAX.saturating_sub(self.ports().clock.steady().since(began));
+        if !request.wait.is_zero() {
+            request.wait = request.wait.min(rest).max(limits::WAIT_MIN);
+        }
         self.claim_and_run(request, id, admitted, slot).await
     }
 
     /// What the invocation is told apart by: the caller's key, or a new one.
-    fn claim_of(&self, request: &CallRequest) -> Outcome<String> {
-        match &request.idempotency_key {
+    pub(super) fn claim_of(&self, caller: &Caller, key: Option<&str>) -> Outcome<String> {
+        match key {
             None => Ok(format!("call#{}", self.ports().ids.uuid())),
             Some(key) => {
                 let most = limits::IDEMPOTENCY_KEY_BYTES_MAX;
@@ -74,7 +92,7 @@ impl Calls {
                     let text = format!("an idempotency key has 1 to {most} bytes");
                     return Err(Fault::new(Code::BadRequest, text));
                 }
-                Ok(format!("keyed#{}#{}#{key}", request.caller.ident.len(), request.caller.ident))
+                Ok(format!("keyed#{}#{}#{key}", caller.ident.len(), caller.ident))
             }
         }
     }
@@ -88,7 +106,7 @@ impl Calls {
             .await?
             .filter(|subscription| subscription.removed_at.is_none())
             .ok_or_else(|| not_subscribed(&request.extension))?;
-        if self.depth(request) > self.profile().depth_max {
+        if request.caller.depth() > self.profile().depth_max {
             return Err(Fault::new(
                 Code::DepthExceeded,
                 "calls across extensions are nested too deeply",
@@ -99,7 +117,10 @@ impl Calls {
             let action =
                 schema.action(&request.action).ok_or_else(|| unknown_action(&request.action))?;
             let data = prepare(action, data)?;
-            let impersonator = self.impersonator(request, action.is_impersonated).await?;
+            let user = request.impersonator.as_deref();
+            let impersonator = self
+                .impersonator(request.oid, &request.action, user, action.is_impersonated)
+                .await?;
             Ok((schema, data, impersonator))
         };
         match filed.await {
@@ -122,36 +143,32 @@ impl Calls {
         }
         let now = self.ports().clock.now();
         let component = component(&request.extension, &request.action);
-        let write = org_errors::write(request.oid, &component, &fault.message, now);
+        let steady = self.ports().clock.steady();
+        let times = self.inner.refusals.due(request.oid, &component, &fault.message, steady);
+        if times == 0 {
+            return Ok(());
+        }
+        let write = org_errors::write_times(request.oid, &component, &fault.message, now, times);
         let commit = Commit { writes: vec![write], ..Commit::default() };
         self.ports().store.commit(commit).await?;
         Ok(())
     }
 
-    fn depth(&self, request: &CallRequest) -> u32 {
-        match &request.caller.kind {
-            CallerKind::Extension { depth, .. } => depth.saturating_add(1),
-            CallerKind::Operator | CallerKind::User => 1,
-        }
-    }
-
     /// The sealed token of the user, for an impersonated action (LC-135 to LC-138).
-    async fn impersonator(
+    pub(super) async fn impersonator(
         &self,
-        request: &CallRequest,
+        oid: Oid,
+        action: &str,
+        user: Option<&str>,
         impersonated: bool,
     ) -> Outcome<Option<Sealed>> {
         if !impersonated {
             return Ok(None);
         }
-        let token = request
-            .impersonator
-            .as_deref()
-            .filter(|token| !token.is_empty())
-            .ok_or_else(|| no_user(&request.action))?;
-        self.check_impersonator(request.oid, token).await?;
+        let token = user.filter(|token| !token.is_empty()).ok_or_else(|| no_user(action))?;
+        self.check_impersonator(oid, token).await?;
         let ports = self.ports();
-        let binding = ["impersonator", &request.oid.to_string()];
+        let binding = ["impersonator", &oid.to_string()];
         Ok(Some(seal::seal(&*ports.keyring, &*ports.ids, &binding, token.as_bytes())))
     }
 
@@ -166,7 +183,6 @@ impl Calls {
         let now = ports.clock.now();
         let until = now.plus(limits::RECORD_RETENTION);
         let data = Payload::plain(ports, admitted.data, until).await?;
-        let waits = !request.wait.is_zero();
         let record = Record {
             id,
             oid: request.oid,
@@ -176,26 +192,40 @@ impl Calls {
                 investigation: request.investigation.clone(),
             },
             origin: Origin::Api,
-            fingerprint: fingerprint(
-                &request,
-                if request.data.is_empty() { b"{}" } else { &request.data },
-            ),
+            fingerprint: fingerprint(&request, data_of(&request)),
             key: id.hyphenated().to_string(),
             data,
             ident: request.caller.ident.clone(),
             impersonator: admitted.impersonator,
             level: 0,
-            depth: self.depth(&request),
+            depth: request.caller.depth(),
             secrets: Vec::new(),
-            status: if waits { Status::Running } else { Status::Queued },
-            lease: waits.then(|| self.new_lease()),
+            trace: request.trace,
+            replay_of: None,
+            status: Status::Queued,
+            lease: None,
             attempts: 0,
             slow_retries: 0,
             created_at: now,
             ending: None,
         };
+        self.claim_record(record, admitted.install, slot, request.wait).await
+    }
+
+    /// Claims a record that was admitted, and runs it, or has it run where the caller does not wait.
+    pub(super) async fn claim_record(
+        &self,
+        mut record: Record,
+        install: Install,
+        slot: Arc<Slot>,
+        wait: Duration,
+    ) -> Outcome<Reply> {
+        let ports = self.ports();
+        let waits = !wait.is_zero();
+        record.status = if waits { Status::Running } else { Status::Queued };
+        record.lease = waits.then(|| self.new_lease());
         let mut commit = Commit { writes: vec![record.write(When::Absent)], ..Commit::default() };
-        let job = Job::Run { oid: record.oid, id, slow_retries: 0 };
+        let job = Job::run(&record);
         let mut hold = None;
         if !waits {
             commit.sends.push(send(QueueName::Dispatch, &job, Duration::ZERO));
@@ -206,12 +236,11 @@ impl Calls {
             commit.holds.push(held);
         }
         match ports.store.commit(commit).await? {
-            Committed::Lost { .. } => {
+            Committed::Lost { found, .. } => {
                 record.data.forget(ports).await;
-                let standing = self
-                    .standing(&request, id)
-                    .await?
-                    .ok_or_else(|| Fault::new(Code::Internal, "internal error; try again later"))?;
+                let standing = found
+                    .ok_or_else(|| Outage::new("a lost claim found nothing"))
+                    .map_err(Fault::from)?;
                 self.repeated(&standing, &record.fingerprint).await
             }
             Committed::Done if !waits => Ok(self.reply(&record).await?),
@@ -220,25 +249,16 @@ impl Calls {
                     record: record.clone(),
                     revision: 1,
                     hold,
-                    install: Some(admitted.install),
+                    install: Some(install),
                     slot: Some(slot),
                 };
-                match self
-                    .inner
-                    .launcher
-                    .launch(self, claimed, request.wait.min(limits::WAIT_MAX))
-                    .await
-                {
-                    Some(Ok(reply)) => Ok(reply),
-                    Some(Err(error)) => Err(error.into()),
-                    None => Ok(self.reply(&record).await?),
-                }
+                self.launch(claimed, wait.min(limits::WAIT_MAX)).await
             }
         }
     }
 
     /// A place for a call whose caller waits; the others are taken by calls that the extension has not answered.
-    fn slot_for(&self, extension: &ExtensionName) -> Outcome<Arc<Slot>> {
+    pub(super) fn slot_for(&self, extension: &ExtensionName) -> Outcome<Arc<Slot>> {
         self.inner.calls.take(extension, limits::CALLS_PER_EXTENSION_MAX).map(Arc::new).ok_or_else(
             || {
                 Fault::new(
@@ -250,22 +270,28 @@ impl Calls {
     }
 
     /// The record that stands under a claim.
-    async fn standing(&self, request: &CallRequest, id: uuid::Uuid) -> Outcome<Option<Record>> {
-        let key = keys::invocation(request.oid, &id.hyphenated().to_string());
-        let item = self.ports().store.get(&key).await?;
-        Ok(item.as_ref().map(Record::read).transpose()?)
+    pub(super) async fn standing(&self, oid: Oid, id: uuid::Uuid) -> Outcome<Option<Item>> {
+        let key = keys::invocation(oid, &id.hyphenated().to_string());
+        Ok(self.ports().store.get(&key).await?)
     }
 
     /// The reply to a repeat.
-    async fn repeated(&self, record: &Record, fingerprint: &str) -> Outcome<Reply> {
+    pub(super) async fn repeated(&self, item: &Item, fingerprint: &str) -> Outcome<Reply> {
+        let record = Record::read(item)?;
         if record.fingerprint != fingerprint {
             return Err(Fault::new(
                 Code::IdempotencyKeyConflict,
                 "the idempotency key was used for another action or other data",
             ));
         }
-        Ok(self.reply(record).await?)
+        self.revive(&record, item.revision).await?;
+        Ok(self.reply(&record).await?)
     }
+}
+
+/// The data of a request; none is an empty object.
+fn data_of(request: &CallRequest) -> &[u8] {
+    if request.data.is_empty() { b"{}" } else { &request.data }
 }
 
 /// Tells a repeat from another call under the same key. White space and the order of members do not matter.

@@ -1,10 +1,12 @@
 //! What the rest of the platform asks of extensions: schemas, configuration checks, events, reports.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
+use futures_util::future::{Either, select};
 
 use crate::auth;
 use crate::delivery::answer::{Answer, Verdict};
@@ -15,6 +17,7 @@ use crate::limits;
 use crate::ports::{Outgoing, QueueName};
 use crate::redact::Redactor;
 use crate::schema::ExtensionSchema;
+use crate::trace::Trace;
 
 use super::Calls;
 use super::deliver::{OnError, Rules};
@@ -61,11 +64,16 @@ impl Calls {
     }
 
     async fn ask_schema(&self, extension: &Arc<Extension>) -> Outcome<Arc<ExtensionSchema>> {
-        let key = self.ports().ids.uuid().hyphenated().to_string();
-        let json = render(&key, Part::SchemaRequest(Empty {}));
+        let id = self.ports().ids.uuid();
+        let json = render(&id.hyphenated().to_string(), Part::SchemaRequest(Empty {}));
         let failed =
             |code, text: &str| Fault::new(code, format!("schema request failed: {text}")).cut();
-        let rules = Rules { made: 0, on_error: OnError::Status, timeout: limits::SCHEMA_TIMEOUT };
+        let rules = Rules {
+            made: 0,
+            on_error: OnError::Status,
+            timeout: limits::SCHEMA_TIMEOUT,
+            trace: Trace::of(id),
+        };
         let answer = match self.deliver(extension, &json, rules).await.verdict {
             Verdict::Done(answer) => answer,
             Verdict::Failed(fault, _)
@@ -111,13 +119,28 @@ impl Calls {
             install::prepare_config(ports, oid, &schema.config, config, &mut secrets).await?;
         let token = auth::extension_token(ports, oid, &definition.definition, &subscription, 1);
         let org = OrgPart { oid, jwt: &token, ident };
-        let key = ports.ids.uuid().hyphenated().to_string();
-        let json = render(&key, Part::ConfValidation { org, conf: &conf });
+        let id = ports.ids.uuid();
+        let json = render(&id.hyphenated().to_string(), Part::ConfValidation { org, conf: &conf });
         let redactor =
             Redactor::new(secrets.iter().map(|(name, value)| (name.clone(), value.to_string())));
         let timeout = self.profile().call_timeout;
-        let rules = Rules { made: 0, on_error: OnError::Final, timeout };
-        match self.deliver(&definition, &json, rules).await.verdict {
+        let rules = Rules { made: 0, on_error: OnError::Final, timeout, trace: Trace::of(id) };
+        let delivered = self.deliver(&definition, &json, rules);
+        let verdict = match self.inner.settings.check_within {
+            None => delivered.await.verdict,
+            Some(most) => {
+                let end = ports.clock.sleep(most);
+                match select(pin!(delivered), pin!(end)).await {
+                    Either::Left((delivered, _)) => delivered.verdict,
+                    Either::Right(_) => {
+                        let text =
+                            format!("the extension did not answer within {} s", most.as_secs());
+                        return Err(Fault::new(Code::ExtensionFailed, text));
+                    }
+                }
+            }
+        };
+        match verdict {
             Verdict::Done(_) => Ok(()),
             Verdict::Failed(fault, answer) => {
                 let said = answer.is_some_and(|answer: Answer| !answer.error.is_empty());
@@ -140,7 +163,19 @@ impl Calls {
         ident: &str,
         once: &str,
     ) -> Outgoing {
-        let start = Start {
+        let start = self.event(oid, extension, event, ident, once);
+        send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)
+    }
+
+    pub(super) fn event(
+        &self,
+        oid: Oid,
+        extension: &ExtensionName,
+        event: &str,
+        ident: &str,
+        once: &str,
+    ) -> Start {
+        Start {
             oid,
             extension: extension.clone(),
             kind: Kind::Event { event: event.to_owned() },
@@ -152,9 +187,9 @@ impl Calls {
             level: 0,
             depth: 1,
             secrets: Vec::new(),
+            trace: None,
             published_at: self.ports().clock.now(),
-        };
-        send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)
+        }
     }
 
     /// The message that makes a call which nobody waits for: what a rule asks for. `data` is an object's JSON text of
@@ -184,6 +219,7 @@ impl Calls {
             level: 0,
             depth: 1,
             secrets: Vec::new(),
+            trace: None,
             published_at: self.ports().clock.now(),
         };
         send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)
@@ -204,6 +240,7 @@ impl Calls {
             level: 0,
             depth: record.depth,
             secrets: Vec::new(),
+            trace: Some(record.trace()),
             published_at: self.ports().clock.now(),
         };
         send(QueueName::Dispatch, &Job::Start(Box::new(start)), Duration::ZERO)

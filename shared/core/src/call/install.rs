@@ -21,6 +21,7 @@ use crate::schema::{self, ObjectSchema};
 use crate::stored;
 
 use super::Calls;
+use super::sign::Signers;
 
 /// An extension that can be called: its definition, and what signs its messages.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub(super) struct Extension {
     pub(super) definition: Definition,
     /// The definition as it is stored. Tells one version from another, also when a name was deleted and made anew.
     pub(super) stored: Vec<u8>,
-    pub(super) signer: Signer,
+    pub(super) signers: Signers,
 }
 
 impl Calls {
@@ -36,7 +37,7 @@ impl Calls {
     /// key) is made once for each of its versions, and looked up by each call.
     pub(super) async fn extension(&self, name: &ExtensionName) -> Outcome<Arc<Extension>> {
         let ports = self.ports();
-        let item = ports.store.get(&keys::definition(name)).await?;
+        let item = stored::recent(ports, &keys::definition(name), |_| true).await?;
         let item =
             item.ok_or_else(|| Fault::new(Code::NotFound, format!("unknown extension: {name}")))?;
         if let Some(known) = self.inner.extensions.get(name).await
@@ -52,8 +53,10 @@ impl Calls {
 
 fn read_extension(ports: &Ports, name: &ExtensionName, item: Item) -> Result<Extension, Outage> {
     let definition: Definition = stored::read(&item, name.as_str())?;
-    let signer = Signer::new(&extensions::secret(ports, &definition)?);
-    Ok(Extension { definition, stored: item.data, signer })
+    let current = Signer::new(&extensions::secret(ports, &definition)?);
+    let previous = extensions::previous_secret(ports, &definition)?;
+    let previous = previous.map(|(secret, until)| (Signer::new(&secret), until));
+    Ok(Extension { definition, stored: item.data, signers: Signers::new(current, previous) })
 }
 
 /// The subscription of an organization, whether or not it was removed.
@@ -62,21 +65,24 @@ pub(super) async fn subscription(
     oid: Oid,
     extension: &ExtensionName,
 ) -> Result<Option<Subscription>, Outage> {
-    let item = ports.store.get(&keys::subscription(oid, extension)).await?;
+    let key = keys::subscription(oid, extension);
+    let live = |item: &Item| {
+        stored::read::<Subscription>(item, &key.sort).is_ok_and(|found| found.removed_at.is_none())
+    };
+    let item = stored::recent(ports, &key, live).await?;
     item.map(|item| stored::read(&item, extension.as_str())).transpose()
 }
 
-/// The data of a hive record that is enabled and not expired.
-pub(super) async fn hive_data(
+/// The data in the item of a hive record that is enabled and not expired.
+fn hive_data(
     ports: &Ports,
     oid: Oid,
     hive: &str,
     name: &str,
+    item: Option<&Item>,
 ) -> Result<Option<Zeroizing<String>>, Outage> {
-    let Some(item) = ports.store.get(&keys::hive(oid, hive, name)).await? else {
-        return Ok(None);
-    };
-    let record: HiveRecord = stored::read(&item, name)?;
+    let Some(item) = item else { return Ok(None) };
+    let record: HiveRecord = stored::read(item, name)?;
     let expired = record.user.expiry > 0 && record.user.expiry <= ports.clock.now().millis();
     if !record.user.enabled || expired {
         return Ok(None);
@@ -154,8 +160,15 @@ async fn secret(ports: &Ports, oid: Oid, name: &str) -> Result<Option<Zeroizing<
     if !crate::ids::is_name(name) {
         return Ok(None);
     }
-    let Some(data) = hive_data(ports, oid, "secret", name).await? else {
-        return Ok(None);
+    let key = keys::hive(oid, "secret", name);
+    let open = |item: Option<Item>| hive_data(ports, oid, "secret", name, item.as_ref());
+    let data = match open(ports.store.recent(&key).await?)? {
+        Some(data) => data,
+        // What was just set works at once.
+        None => match open(ports.store.get(&key).await?)? {
+            Some(data) => data,
+            None => return Ok(None),
+        },
     };
     Ok(serde_json::from_str::<Data>(&data).ok().map(|data| Zeroizing::new(data.secret)))
 }
@@ -168,8 +181,10 @@ pub(super) async fn config(
     schema: &ObjectSchema,
     secrets: &mut Secrets,
 ) -> Outcome<Box<RawValue>> {
-    let stored = hive_data(ports, oid, "extension_config", extension.as_str()).await?;
-    match stored {
+    let (hive, name) = ("extension_config", extension.as_str());
+    // Most installs have none: that, too, is remembered.
+    let item = ports.store.recent(&keys::hive(oid, hive, name)).await?;
+    match hive_data(ports, oid, hive, name, item.as_ref())? {
         Some(stored) => prepare_config(ports, oid, schema, &stored, secrets).await,
         None => Ok(super::payload::raw("{}")),
     }

@@ -5,9 +5,10 @@ use uuid::Uuid;
 
 use crate::ids::{ExtensionName, Oid};
 use crate::time::Timestamp;
+use crate::trace::Trace;
 
 use super::payload::Payload;
-use super::record::{Kind, Origin};
+use super::record::{Kind, Origin, Record};
 
 /// A message of the dispatch or the resume queue.
 ///
@@ -27,6 +28,9 @@ pub(super) enum Job {
         /// Which of its slow retries this is; a message of an earlier one is out of date.
         #[serde(default)]
         slow_retries: u32,
+        /// The revision of the record whose worker is known to be gone: its lease counts no more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        abandoned: Option<u64>,
     },
     /// Remove the data of a deleted organization, a step at a time. How far that has come stands in the organization's
     /// own item, so that a repeat of this message does nothing twice.
@@ -34,6 +38,33 @@ pub(super) enum Job {
         /// The tenant.
         oid: Oid,
     },
+    /// Updates of a day that are not due yet.
+    Later(Updates),
+    /// Updates to deliver now.
+    Now(Updates),
+}
+
+/// The daily update of some installs of an extension.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Updates {
+    /// The extension.
+    pub(super) extension: ExtensionName,
+    /// The day, since the epoch.
+    pub(super) day: i64,
+    /// The minute of the day in which each is due, and the organization; in order.
+    pub(super) installs: Vec<(u32, Oid)>,
+}
+
+impl Job {
+    /// Run this invocation.
+    pub(super) fn run(record: &Record) -> Self {
+        Self::Run {
+            oid: record.oid,
+            id: record.id,
+            slow_retries: record.slow_retries,
+            abandoned: None,
+        }
+    }
 }
 
 /// An invocation to make.
@@ -62,6 +93,9 @@ pub(super) struct Start {
     /// Names of the secrets that the extension got before in the chain: its answer is redacted of them too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) secrets: Vec<String>,
+    /// The trace of the call that it goes on from; absent: one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) trace: Option<Trace>,
     /// When it was published. A repeat within the dedupe time of an earlier publish is dropped.
     pub(super) published_at: Timestamp,
 }
@@ -85,6 +119,7 @@ mod tests {
             level: 0,
             depth: 1,
             secrets: vec!["key".to_owned()],
+            trace: None,
             published_at: Timestamp::default(),
         };
         let text = serde_json::to_string(&Job::Start(Box::new(start))).unwrap();

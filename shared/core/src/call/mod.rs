@@ -12,15 +12,21 @@ mod deliver;
 mod erase;
 mod install;
 mod job;
+mod launch;
+mod log;
 mod payload;
 mod record;
+mod refusals;
+mod replay;
 mod reseal;
 mod run;
 mod schemas;
 mod settle;
+mod sign;
 mod slots;
 mod start;
 mod summary;
+mod updates;
 mod view;
 
 use std::sync::Arc;
@@ -35,7 +41,10 @@ use crate::ids::{ExtensionName, Oid};
 use crate::limits;
 use crate::ports::{Outage, Ports};
 use crate::profile::{LIMACHARLIE, Profile};
+use crate::trace::Trace;
 
+pub use log::TARGET as LOG_TARGET;
+pub use replay::ReplayRequest;
 pub use run::Claimed;
 pub use summary::{Summary, summary};
 
@@ -60,6 +69,8 @@ pub struct CallRequest {
     pub investigation: String,
     /// How long the caller waits for the answer; zero: not at all. At most [`crate::limits::WAIT_MAX`].
     pub wait: Duration,
+    /// The trace it is in; `None`: one of its own.
+    pub trace: Option<Trace>,
 }
 
 /// What the HTTP entry answers to a request: a status and a JSON body, the same for every repeat of one key.
@@ -88,7 +99,8 @@ pub enum Reply {
 /// **Contract.** The delivery goes on when the wait is over, and when the waiter is gone.
 #[async_trait]
 pub trait Launcher: Send + Sync {
-    /// Runs `claimed`; `None`: it had not ended when `wait` was over.
+    /// Runs `claimed`; `None`: it had not ended when `wait` was over, or nobody can say whether it still runs. An error
+    /// says that nobody works on it any more.
     async fn launch(
         &self,
         calls: &Calls,
@@ -102,11 +114,21 @@ pub trait Launcher: Send + Sync {
 pub struct CallSettings {
     /// How long a call that is answered 429 is tried again.
     pub slow_retry_window: Duration,
+    /// How often the same refused request is filed as an error at most, by one process, which counts those in between;
+    /// zero: each one. For stores whose writes are billed.
+    pub refusals_filed_every: Duration,
+    /// How long an extension may take to check a configuration, its retries included, before who sets it gets an error;
+    /// `None`: as long as any message. For entries that must have answered by then.
+    pub check_within: Option<Duration>,
 }
 
 impl Default for CallSettings {
     fn default() -> Self {
-        Self { slow_retry_window: limits::SLOW_RETRY_WINDOW }
+        Self {
+            slow_retry_window: limits::SLOW_RETRY_WINDOW,
+            refusals_filed_every: Duration::ZERO,
+            check_within: None,
+        }
     }
 }
 
@@ -123,6 +145,7 @@ struct Inner {
     profile: &'static Profile,
     extensions: Cache<ExtensionName, Arc<install::Extension>>,
     schemas: schemas::Schemas,
+    refusals: refusals::Refusals,
     /// Deliveries of queued work.
     slots: slots::Slots,
     /// Deliveries whose caller waits.
@@ -140,6 +163,7 @@ impl Calls {
                 profile: &LIMACHARLIE,
                 extensions: Cache::new(limits::SCHEMAS_CACHED_MAX),
                 schemas: schemas::Schemas::default(),
+                refusals: refusals::Refusals::new(settings.refusals_filed_every),
                 slots: slots::Slots::default(),
                 calls: slots::Slots::default(),
             }),

@@ -9,6 +9,7 @@ use crate::ids::{ExtensionName, Oid};
 use crate::limits;
 use crate::ports::{Outage, Ports};
 use crate::seal::{self, Sealed};
+use crate::stored;
 use crate::time::Timestamp;
 
 /// A JSON text as a record or a message carries it.
@@ -100,7 +101,7 @@ impl Payload {
             Self::SealedBlob(key) => {
                 let bytes = blob(ports, key).await?;
                 let sealed = serde_json::from_slice(&bytes)
-                    .map_err(|error| Outage::caused("a sealed payload cannot be read", error))?;
+                    .map_err(|error| stored::unreadable("a sealed payload", &error))?;
                 seal::open_text(&*ports.keyring, &binding, &sealed)
             }
         }

@@ -10,6 +10,7 @@ use crate::ports::{Item, Outage, When, Write};
 use crate::seal::Sealed;
 use crate::stored;
 use crate::time::Timestamp;
+use crate::trace::Trace;
 
 use super::payload::Payload;
 
@@ -57,6 +58,18 @@ pub(super) enum Origin {
     Continuation,
     /// The platform itself.
     Platform,
+}
+
+impl Origin {
+    /// As logs say it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::Rule => "rule",
+            Self::Continuation => "continuation",
+            Self::Platform => "platform",
+        }
+    }
 }
 
 /// Where an invocation stands.
@@ -134,6 +147,12 @@ pub(super) struct Record {
     /// Names of the secrets that the extension got before in the chain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) secrets: Vec<String>,
+    /// The trace it is in, where that is another's: its caller's, or that of the call it goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) trace: Option<Trace>,
+    /// The failed invocation that it is a replay of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) replay_of: Option<Uuid>,
     /// Where it stands.
     pub(super) status: Status,
     /// Who works on it.
@@ -156,6 +175,11 @@ impl Record {
     /// The item's key.
     pub(super) fn item_key(&self) -> crate::ports::Key {
         keys::invocation(self.oid, &self.id.hyphenated().to_string())
+    }
+
+    /// The trace it is in.
+    pub(super) fn trace(&self) -> Trace {
+        self.trace.unwrap_or_else(|| Trace::of(self.id))
     }
 
     /// The write that stores it.

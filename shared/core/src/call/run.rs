@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use crate::delivery::answer::{Answer, Verdict};
@@ -17,6 +18,7 @@ use crate::redact::Redactor;
 use super::compose::Install;
 use super::deliver::{OnError, Rules};
 use super::job::{Job, Start};
+use super::log::{self, Spent};
 use super::payload::Payload;
 use super::record::{Ending, Kind, Origin, Record, Status};
 use super::settle::{Effects, Settlement, component, settle};
@@ -45,6 +47,16 @@ pub(super) enum Ran {
     Overtaken,
 }
 
+impl Ran {
+    /// What was stored by this run has its line in the log.
+    fn logged(self, spent: Spent) -> Self {
+        if let Self::Stored(record) = &self {
+            log::ended(record, spent);
+        }
+        self
+    }
+}
+
 /// What the attempts of a run came to.
 struct Run {
     result: Result<(), Fault>,
@@ -71,6 +83,11 @@ impl Run {
 impl Calls {
     /// Runs a claimed call, and answers what its caller is told.
     pub async fn run_claimed(&self, claimed: Claimed) -> Result<Reply, Outage> {
+        let span = claimed.record.span();
+        self.run_and_reply(claimed).instrument(span).await
+    }
+
+    async fn run_and_reply(&self, claimed: Claimed) -> Result<Reply, Outage> {
         let key = claimed.record.item_key();
         match self.run(claimed).await? {
             Ran::Stored(record) => self.reply(&record).await,
@@ -85,6 +102,7 @@ impl Calls {
 
     pub(super) async fn run(&self, claimed: Claimed) -> Result<Ran, Outage> {
         let Claimed { mut record, revision, hold, install, slot: _slot } = claimed;
+        let mut spent = Spent::new(&record, self.ports().clock.now());
         let install = match install {
             Some(install) => Ok(install),
             None => self.install(&record).await,
@@ -98,13 +116,17 @@ impl Calls {
                         made: record.attempts,
                         on_error: OnError::Status,
                         timeout: self.profile().call_timeout,
+                        trace: record.trace(),
                     };
                     let delivered = self.deliver(&install.extension, &message.json, rules).await;
+                    spent.attempts = delivered.attempts.saturating_sub(record.attempts);
+                    spent.delivery = delivered.latency;
                     record.attempts = delivered.attempts;
                     let (result, answer) = match delivered.verdict {
                         Verdict::RetryLater(fault, asked) if self.may_wait(&record) => {
-                            tracing::debug!(id = %record.id, code = fault.code.word(), "waits");
-                            return self.wait(record, revision, hold, asked).await;
+                            tracing::debug!(code = fault.code.word(), "waits");
+                            let ran = self.wait(record, revision, hold, asked).await?;
+                            return Ok(ran.logged(spent));
                         }
                         Verdict::RetryLater(fault, _) => (Err(fault), None),
                         Verdict::Done(answer) => (Ok(()), Some(answer)),
@@ -128,7 +150,7 @@ impl Calls {
         {
             return Err(Outage::new(format!("call {} could not be prepared: {fault}", record.id)));
         }
-        self.finish(record, revision, hold, run).await
+        Ok(self.finish(record, revision, hold, run).await?.logged(spent))
     }
 
     /// Loads what the delivery of a record needs.
@@ -168,7 +190,7 @@ impl Calls {
         record.slow_retries += 1;
         record.status = Status::Waiting;
         record.lease = None;
-        let job = Job::Run { oid: record.oid, id: record.id, slow_retries: record.slow_retries };
+        let job = Job::run(&record);
         let commit = Commit {
             writes: vec![record.write(When::Revision(revision))],
             sends: vec![send(QueueName::Resume, &job, delay)],
@@ -178,7 +200,8 @@ impl Calls {
         self.store(record, commit).await
     }
 
-    /// Writes the end of a call and everything that follows from it, in one commit.
+    /// Writes the end of a call and everything that follows from it. Where that is no single step, what follows goes out
+    /// first: its keys derive from the call, so that a run after a crash adds nothing to it.
     async fn finish(
         &self,
         mut record: Record,
@@ -279,6 +302,7 @@ impl Calls {
                 level: planned.level,
                 depth: record.depth,
                 secrets: secrets.clone(),
+                trace: Some(record.trace()),
                 published_at: now,
             };
             commit.sends.push(send(QueueName::Resume, &Job::Start(Box::new(start)), planned.delay));
@@ -287,7 +311,7 @@ impl Calls {
     }
 
     async fn store(&self, record: Record, commit: Commit) -> Result<Ran, Outage> {
-        Ok(match self.ports().store.commit(commit).await? {
+        Ok(match self.ports().store.send_and_commit(commit).await? {
             Committed::Done => Ran::Stored(Box::new(record)),
             Committed::Lost { .. } => Ran::Overtaken,
         })

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tracing::Instrument as _;
 
 use crate::fault::{Code, Fault, Outcome};
 use crate::ids::Oid;
@@ -11,17 +12,18 @@ use crate::limits;
 use crate::org_errors;
 use crate::orgs::{self, Standing};
 use crate::ports::{Commit, Committed, Item, Message, Outage, Undone, When};
+use crate::stored;
 
-use super::Calls;
 use super::compose::{Install, unknown_action};
 use super::job::{Job, Start};
 use super::payload::Payload;
 use super::record::{Kind, Lease, Origin, Record, Status, id_of};
 use super::run::{Claimed, Ran};
 use super::settle::component;
+use super::{Calls, log};
 
 /// How a message came out.
-enum Worked {
+pub(super) enum Worked {
     /// It needs no other look.
     Done,
     /// Somebody else works on it: look again then, it is nobody's fault.
@@ -41,14 +43,18 @@ impl Calls {
     /// A failing extension ends as a finished record and an error of the organization; only a fault of the platform
     /// itself brings the message back and, in the end, to the dead letters.
     pub async fn work(&self, message: Message) -> Option<Undone> {
-        let job = match serde_json::from_str(&message.body) {
+        let job: Job = match serde_json::from_str(&message.body) {
             Ok(job) => job,
             Err(error) => {
-                tracing::error!(message.id, "message is not a job: {error}");
+                let fault = stored::fault(&error);
+                tracing::error!(message.id, fault, "message is not a job");
                 return Some(Undone { id: message.id, retry_after: None, counts: true });
             }
         };
-        match self.work_on(job).await {
+        let span = job.span();
+        let worked = self.work_on(job).instrument(span.clone()).await;
+        let _span = span.entered();
+        match worked {
             Ok(Worked::Done) => None,
             Ok(Worked::Later(after)) => {
                 Some(Undone { id: message.id, retry_after: Some(after), counts: false })
@@ -69,35 +75,37 @@ impl Calls {
     async fn work_on(&self, job: Job) -> Result<Worked, Outage> {
         match job {
             Job::Start(start) => self.start(*start).await,
-            Job::Run { oid, id, slow_retries } => {
+            Job::Run { oid, id, slow_retries, abandoned } => {
                 let key = crate::keys::invocation(oid, &id.hyphenated().to_string());
-                self.resume(&key, slow_retries).await
+                self.resume(&key, slow_retries, abandoned).await
             }
+            Job::Later(updates) => self.carry(&updates).await,
+            Job::Now(updates) => self.update(&updates).await,
             Job::Erase { oid } => self.erase(oid).await.map(|()| Worked::Done),
         }
     }
 
-    /// Whether something of an organization is still to be delivered. What is queued for a deleted one ends silently,
-    /// but for the event that tells its extensions.
-    async fn is_wanted(&self, oid: Oid, kind: &Kind) -> Result<bool, Outage> {
-        Ok(match orgs::standing(&*self.ports().store, oid).await? {
-            Standing::Live => true,
-            Standing::Deleted => matches!(kind, Kind::Event { event } if event == "unsubscribe"),
-            Standing::Gone => false,
-        })
+    /// Whether an organization was deleted: what is queued for it ends silently, but for the event that tells its
+    /// extensions.
+    async fn is_deleted(&self, oid: Oid) -> Result<bool, Outage> {
+        Ok(orgs::standing(&*self.ports().store, oid).await? != Standing::Live)
     }
 
     /// Makes an invocation from a message, and runs it.
-    async fn start(&self, start: Start) -> Result<Worked, Outage> {
-        if !self.is_wanted(start.oid, &start.kind).await? {
-            start.data.forget(self.ports()).await;
-            return Ok(Worked::Done);
-        }
+    pub(super) async fn start(&self, start: Start) -> Result<Worked, Outage> {
         let Some(_slot) =
             self.inner.slots.take(&start.extension, limits::DELIVERIES_PER_EXTENSION_MAX)
         else {
             return Ok(Worked::Later(Duration::from_secs(1)));
         };
+        let after_removal = match &start.kind {
+            Kind::Event { event } => event == "unsubscribe",
+            Kind::ErrorReport => true,
+            Kind::Request { .. } => false,
+        };
+        if after_removal && orgs::is_closed(self.ports(), start.oid).await? {
+            return Ok(Worked::Done);
+        }
         let mut record = self.new_record(&start);
         let install = match self.admit(&mut record, &start).await {
             Ok(Some(install)) => install,
@@ -107,6 +115,14 @@ impl Calls {
                     write_refused: fault.code == Code::Unavailable,
                     ..Outage::new(fault.message)
                 });
+            }
+            // An organization that is deleted has no subscription, so that nobody else pays for this look.
+            Err(fault)
+                if matches!(fault.code, Code::NotSubscribed | Code::NotFound)
+                    && self.is_deleted(start.oid).await? =>
+            {
+                start.data.forget(self.ports()).await;
+                return Ok(Worked::Done);
             }
             // An event that nobody is there for any more.
             Err(fault) if gone(&start.kind, &fault) => return Ok(Worked::Done),
@@ -138,6 +154,8 @@ impl Calls {
             level: start.level,
             depth: start.depth,
             secrets: start.secrets.clone(),
+            trace: start.trace,
+            replay_of: None,
             status: Status::Running,
             lease: Some(self.new_lease()),
             attempts: 0,
@@ -192,7 +210,8 @@ impl Calls {
             let once = format!("{}#refused", record.id);
             commit.sends.push(self.report_message(record, &fault.message, &once));
         }
-        self.ports().store.commit(commit).await?;
+        self.ports().store.send_and_commit(commit).await?;
+        log::refused(record, fault.code, now);
         Ok(Worked::Done)
     }
 
@@ -234,12 +253,18 @@ impl Calls {
     }
 
     /// Runs an invocation that has its record, if that is still to be done.
-    async fn resume(&self, key: &crate::ports::Key, slow_retries: u32) -> Result<Worked, Outage> {
+    async fn resume(
+        &self,
+        key: &crate::ports::Key,
+        slow_retries: u32,
+        abandoned: Option<u64>,
+    ) -> Result<Worked, Outage> {
         let Some(item) = self.ports().store.get(key).await? else {
             return Ok(Worked::Done);
         };
         let record = Record::read(&item)?;
-        if !self.is_wanted(record.oid, &record.kind).await? {
+        log::found(&record);
+        if matches!(record.kind, Kind::Request { .. }) && self.is_deleted(record.oid).await? {
             return Ok(Worked::Done);
         }
         if record.status == Status::Waiting && record.slow_retries != slow_retries {
@@ -251,6 +276,9 @@ impl Calls {
             return Ok(Worked::Later(Duration::from_secs(1)));
         };
         if record.status == Status::Waiting {
+            return self.lease_and_run(record, item.revision).await;
+        }
+        if record.status == Status::Running && abandoned == Some(item.revision) {
             return self.lease_and_run(record, item.revision).await;
         }
         self.take_over(record, item.revision).await

@@ -29,7 +29,7 @@ pub(crate) struct Exported {
 
 impl Calls {
     /// The JSON of an invocation's record as its organization sees it:
-    /// `{id, status, data?, error?, created_at, finished_at?}`. `None`: there is no such invocation.
+    /// `{id, status, data?, error?, replay_of?, created_at, finished_at?}`. `None`: there is no such invocation.
     pub async fn record(&self, oid: Oid, id: &str) -> Outcome<Option<Bytes>> {
         let Ok(id) = uuid::Uuid::try_parse(id) else {
             return Ok(None);
@@ -39,6 +39,7 @@ impl Calls {
             return Ok(None);
         };
         let record = Record::read(&item)?;
+        self.revive(&record, item.revision).await?;
         Ok(Some(self.view(&record).await?))
     }
 
@@ -114,6 +115,9 @@ impl Calls {
                     body.extend_from_slice(self.data(record, ending).await?.as_bytes());
                 }
             }
+        }
+        if let Some(old) = record.replay_of {
+            body.extend_from_slice(format!(r#","replay_of":"{}""#, old.hyphenated()).as_bytes());
         }
         body.extend_from_slice(format!(r#","created_at":"{}""#, record.created_at).as_bytes());
         if let Some(ending) = &record.ending {

@@ -9,6 +9,9 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 /// Header of the signature (LC-018).
 pub const SIGNATURE_HEADER: &str = "lc-ext-sig";
 
+/// Header of a second signature, while one shared secret takes over from another.
+pub const PREVIOUS_SIGNATURE_HEADER: &str = "lc-ext-sig-previous";
+
 /// Signs the messages of one extension: HMAC-SHA256 over the JSON *before* compression, in lower-case hex.
 ///
 /// The contract says "raw request body"; every receiver decompresses first and verifies after (LC-019 to LC-021).

@@ -15,6 +15,8 @@ use crate::ports::{Commit, Committed, Item, Outage, Ports, When, Write};
 use crate::seal::{self, Sealed};
 use crate::stored;
 
+use super::rotation::previous_of;
+
 /// A definition as the operator writes it. Unknown and doubled members are refused by name.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,16 +61,18 @@ impl DefinitionInput {
             .outbound
             .check_url(&self.url)
             .map_err(|why| Fault::new(Code::BadRequest, format!("url is refused: {why}")))?;
-        let secret = match (&self.secret, before) {
-            (Some(secret), _) => sealed_secret(ports, &name, secret)?,
-            (None, Some(before)) => before.secret.clone(),
+        let now = ports.clock.now();
+        let (secret, previous_secret) = match (&self.secret, before) {
+            // Set outright, it is the only one at once.
+            (Some(secret), _) => (sealed_secret(ports, &name, secret)?, None),
+            (None, Some(before)) => (before.secret.clone(), previous_of(before, now).cloned()),
             (None, None) => return Err(Fault::new(Code::BadRequest, "secret is missing")),
         };
         let required = self.required_extensions.unwrap_or_default();
-        let now = ports.clock.now();
         Ok(Definition {
             url: read_text("url", &self.url)?,
             secret,
+            previous_secret,
             description: read_text("description", self.description.as_deref().unwrap_or(""))?,
             permissions: permission::read_list(
                 self.permissions.iter().flatten().map(String::as_str),
@@ -83,7 +87,8 @@ impl DefinitionInput {
     }
 }
 
-fn sealed_secret(ports: &Ports, name: &ExtensionName, secret: &str) -> Outcome<Sealed> {
+/// A new shared secret, checked.
+pub(super) fn sealed_secret(ports: &Ports, name: &ExtensionName, secret: &str) -> Outcome<Sealed> {
     if secret.chars().count() < SHARED_SECRET_CHARS_MIN {
         return Err(Fault::new(
             Code::BadRequest,
@@ -101,8 +106,16 @@ fn secret_binding(name: &ExtensionName) -> [&str; 2] {
 
 /// The shared secret of an extension.
 pub fn secret(ports: &Ports, definition: &Definition) -> Result<Zeroizing<String>, Outage> {
-    let binding = secret_binding(&definition.name);
-    seal::open_text(ports.keyring.as_ref(), &binding, &definition.secret)
+    open_secret(ports, &definition.name, &definition.secret)
+}
+
+/// One of the secrets of a definition.
+pub(super) fn open_secret(
+    ports: &Ports,
+    name: &ExtensionName,
+    secret: &Sealed,
+) -> Result<Zeroizing<String>, Outage> {
+    seal::open_text(ports.keyring.as_ref(), &secret_binding(name), secret)
 }
 
 /// The definition with its secret sealed anew by the current key; `None` where that sealed it.
@@ -177,7 +190,11 @@ pub async fn replace(ports: &Ports, input: DefinitionInput) -> Outcome<Definitio
     }
 }
 
-async fn put(ports: &Ports, definition: &Definition, when: When) -> Result<Committed, Outage> {
+pub(super) async fn put(
+    ports: &Ports,
+    definition: &Definition,
+    when: When,
+) -> Result<Committed, Outage> {
     let write = Write::Put {
         key: keys::definition(&definition.name),
         data: stored::bytes(definition),
@@ -206,7 +223,10 @@ pub async fn require_definition(ports: &Ports, name: &ExtensionName) -> Outcome<
     definition(ports, name).await?.ok_or_else(|| unknown(name))
 }
 
-async fn load(ports: &Ports, name: &ExtensionName) -> Outcome<Option<(Definition, Item)>> {
+pub(super) async fn load(
+    ports: &Ports,
+    name: &ExtensionName,
+) -> Outcome<Option<(Definition, Item)>> {
     stored::load(ports, &keys::definition(name)).await
 }
 
@@ -216,7 +236,7 @@ pub async fn list(ports: &Ports) -> Outcome<Vec<Definition>> {
     Ok(found.into_iter().map(|(_, definition)| definition).collect())
 }
 
-fn unknown(name: &ExtensionName) -> Fault {
+pub(super) fn unknown(name: &ExtensionName) -> Fault {
     Fault::new(Code::NotFound, format!("unknown extension: {name}"))
 }
 

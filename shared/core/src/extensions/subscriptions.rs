@@ -71,7 +71,10 @@ pub async fn subscribe(
     loop {
         let before = load(ports, oid, extension).await?;
         let (generation, when) = match &before {
-            Some((live, _)) if live.removed_at.is_none() => return Ok(live.clone()),
+            Some((live, _)) if live.removed_at.is_none() => {
+                send_again(ports, calls, oid, live, "subscribe", ident).await?;
+                return Ok(live.clone());
+            }
             // Tokens of the install before stay refused.
             Some((gone, item)) => {
                 (gone.generation.saturating_add(1), When::Revision(item.revision))
@@ -112,10 +115,14 @@ pub async fn unsubscribe(
     ident: &str,
 ) -> Outcome<()> {
     loop {
-        let found = load(ports, oid, extension).await?;
-        let Some((mut install, item)) = found.filter(|(found, _)| found.removed_at.is_none())
-        else {
-            return Err(not_subscribed(extension, Code::NotFound));
+        let (mut install, item) = match load(ports, oid, extension).await? {
+            Some((live, item)) if live.removed_at.is_none() => (live, item),
+            gone => {
+                if let Some((gone, _)) = gone {
+                    send_again(ports, calls, oid, &gone, "unsubscribe", ident).await?;
+                }
+                return Err(not_subscribed(extension, Code::NotFound));
+            }
         };
         install.removed_at = Some(ports.clock.now());
         let index = Write::Delete { key: keys::install(extension, oid), when: When::Always };
@@ -133,6 +140,24 @@ pub async fn unsubscribe(
             return Ok(());
         }
     }
+}
+
+/// Where writing and sending are two steps, a process that died in between sent no event: who repeats the request, as
+/// one does who got no answer, sends it. It has the name of the first one, so it is delivered once.
+async fn send_again(
+    ports: &Ports,
+    calls: &Calls,
+    oid: Oid,
+    install: &Subscription,
+    name: &str,
+    ident: &str,
+) -> Outcome<()> {
+    if ports.store.atomic() || definition(ports, &install.extension).await?.is_none() {
+        return Ok(());
+    }
+    let sends = vec![event(calls, oid, install, name, ident)];
+    ports.store.commit(Commit { sends, ..Commit::default() }).await?;
+    Ok(())
 }
 
 /// Starts a new generation: tokens that the extension got before are refused from now on.

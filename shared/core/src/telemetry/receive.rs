@@ -171,7 +171,7 @@ impl Telemetry {
     /// Stores a part. Somebody who stored the same part meanwhile did what we would have done.
     async fn store(&self, commit: Commit, batch: &Batch<'_>, part: usize) -> Outcome<()> {
         let sort = format!("part {part} of a delivery");
-        match self.ports.store.commit(commit).await? {
+        match self.ports.store.send_and_commit(commit).await? {
             Committed::Done => Ok(()),
             Committed::Lost { found: Some(item), .. } => lost(&item, &sort, batch),
             Committed::Lost { found: None, .. } => {

@@ -1,0 +1,93 @@
+//! Hands calls whose caller waits to the function that runs them.
+
+use std::time::Duration;
+
+use annex_core::call::{Calls, Claimed, Launcher, Reply};
+use annex_core::ports::Outage;
+use async_trait::async_trait;
+use aws_sdk_lambda::Client;
+use aws_sdk_lambda::config::Config;
+use aws_sdk_lambda::config::retry::RetryConfig;
+use aws_sdk_lambda::config::timeout::TimeoutConfig;
+use aws_sdk_lambda::error::SdkError;
+use aws_sdk_lambda::primitives::Blob;
+
+/// Runs calls by invoking another Lambda function and waiting for its answer.
+///
+/// Lambda runs an invocation to its end whether or not somebody waits for it.
+#[derive(Debug, Clone)]
+pub struct LambdaLauncher {
+    client: Client,
+    function: String,
+}
+
+impl LambdaLauncher {
+    /// Over this client, invoking this function.
+    pub fn new(client: Client, function: impl Into<String>) -> Self {
+        Self { client, function: function.into() }
+    }
+
+    /// How long is waited is the caller's business, and a second attempt could run a call twice at a time.
+    fn once() -> aws_sdk_lambda::config::Builder {
+        let timeouts = TimeoutConfig::builder()
+            .disable_operation_timeout()
+            .disable_operation_attempt_timeout()
+            .disable_read_timeout()
+            .build();
+        Config::builder().retry_config(RetryConfig::disabled()).timeout_config(timeouts)
+    }
+
+    /// Runs a call; `None`: nobody can say whether it still runs.
+    async fn run(&self, text: String) -> Option<Result<String, Outage>> {
+        let invoked = self
+            .client
+            .invoke()
+            .function_name(&self.function)
+            .payload(Blob::new(text))
+            .customize()
+            .config_override(Self::once())
+            .send()
+            .await;
+        let answer = match invoked {
+            Ok(answer) => answer,
+            Err(error) if never_ran(&error) => {
+                return Some(Err(Outage::caused("a call could not be handed over", error)));
+            }
+            Err(error) => {
+                tracing::warn!(source = ?error, "the answer of a run did not arrive");
+                return None;
+            }
+        };
+        let payload = answer.payload.map(Blob::into_inner).unwrap_or_default();
+        let payload = String::from_utf8_lossy(&payload).into_owned();
+        Some(match answer.function_error {
+            None => Ok(payload),
+            Some(kind) => Err(Outage::new(format!("a run ended with {kind}: {payload}"))),
+        })
+    }
+}
+
+/// Whether an invocation that failed cannot have started the function: it was refused, or never sent.
+fn never_ran<E>(error: &SdkError<E>) -> bool {
+    match error {
+        SdkError::ConstructionFailure(_) => true,
+        SdkError::ServiceError(refused) => refused.raw().status().is_client_error(),
+        _ => false,
+    }
+}
+
+#[async_trait]
+impl Launcher for LambdaLauncher {
+    async fn launch(
+        &self,
+        calls: &Calls,
+        claimed: Claimed,
+        wait: Duration,
+    ) -> Option<Result<Reply, Outage>> {
+        let answer = tokio::time::timeout(wait, self.run(claimed.to_text())).await.ok()??;
+        Some(match answer {
+            Ok(text) => calls.reply_of(&claimed, &text).await,
+            Err(outage) => Err(outage),
+        })
+    }
+}

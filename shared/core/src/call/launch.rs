@@ -1,0 +1,131 @@
+//! Handing a claimed call to whoever runs it, and seeing to it that it is run when that one dies.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::fault::Outcome;
+use crate::limits;
+use crate::ports::{Commit, Outage, QueueName};
+use crate::stored;
+
+use super::job::Job;
+use super::record::{Record, Status};
+use super::run::{Claimed, send};
+use super::{Calls, Reply};
+
+/// A claimed call on its way to another process.
+#[derive(Serialize, Deserialize)]
+struct Handed {
+    record: Record,
+    revision: u64,
+}
+
+/// What that process answers.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Returned {
+    /// The reply of an ended call.
+    Ended { status: u16, body: Box<RawValue> },
+    /// Anything else, and what is too large to be carried: it is in the record.
+    Stored,
+}
+
+impl Claimed {
+    /// The call for another process to run with [`Calls::run_text`]: JSON of at most a few hundred kilobytes, since
+    /// larger data is in the blobs.
+    pub fn to_text(&self) -> String {
+        let handed = Handed { record: self.record.clone(), revision: self.revision };
+        serde_json::to_string(&handed).expect("a record can be written as JSON")
+    }
+}
+
+impl Calls {
+    /// Runs a call that another process claimed, and answers what [`Calls::reply_of`] reads there.
+    pub async fn run_text(&self, text: &str) -> Result<String, Outage> {
+        let Handed { record, revision } = serde_json::from_str(text)
+            .map_err(|error| stored::unreadable("a call that was handed over", &error))?;
+        let claimed = Claimed { record, revision, hold: None, install: None, slot: None };
+        let returned = match self.run_claimed(claimed).await? {
+            Reply::Ended { status, body, .. } if body.len() <= limits::RETURNED_BYTES_MAX => {
+                let body = serde_json::from_slice(&body)
+                    .map_err(|error| Outage::caused("a reply is not JSON", error))?;
+                Returned::Ended { status, body }
+            }
+            Reply::Ended { .. } | Reply::Accepted { .. } => Returned::Stored,
+        };
+        Ok(serde_json::to_string(&returned).expect("a reply can be written as JSON"))
+    }
+
+    /// The reply to the caller of a call that another process has run and answered with `text`.
+    pub async fn reply_of(&self, claimed: &Claimed, text: &str) -> Result<Reply, Outage> {
+        let returned = serde_json::from_str(text)
+            .map_err(|error| stored::unreadable("the answer of a run", &error))?;
+        match returned {
+            Returned::Ended { status, body } => {
+                let id = claimed.record.id.hyphenated().to_string();
+                let body = String::from(Box::<str>::from(body)).into();
+                Ok(Reply::Ended { id, status, body })
+            }
+            Returned::Stored => {
+                let item = self.ports().store.get(&claimed.record.item_key()).await?;
+                let item = item.ok_or_else(|| Outage::new("the record of a run is gone"))?;
+                self.reply(&Record::read(&item)?).await
+            }
+        }
+    }
+
+    /// Launches a claimed call whose caller waits. What is not ended when the wait is over is answered with 202, and from
+    /// then on nothing but a message may lose it.
+    pub(super) async fn launch(&self, claimed: Claimed, wait: Duration) -> Outcome<Reply> {
+        let (record, revision) = (claimed.record.clone(), claimed.revision);
+        // A held message comes back by itself.
+        let held = claimed.hold.is_some();
+        match self.inner.launcher.launch(self, claimed, wait).await {
+            Some(Ok(reply)) => Ok(reply),
+            Some(Err(error)) if held => Err(error.into()),
+            Some(Err(error)) => {
+                tracing::error!(source = ?error.source, "a run has failed: {error}");
+                self.watch(&record, Some(revision)).await?;
+                Ok(self.reply(&record).await?)
+            }
+            None => {
+                if !held {
+                    self.watch(&record, None).await?;
+                }
+                Ok(self.reply(&record).await?)
+            }
+        }
+    }
+
+    /// Sends the message that runs a call again unless it has ended by the end of its lease, or at once where its worker
+    /// is known to be gone.
+    async fn watch(&self, record: &Record, abandoned: Option<u64>) -> Result<(), Outage> {
+        let rest = record.lease.map_or(Duration::ZERO, |lease| {
+            lease.until.since(self.ports().clock.steady()).min(limits::LEASE)
+        });
+        let delay = if abandoned.is_some() { Duration::ZERO } else { rest };
+        let (oid, id, slow_retries) = (record.oid, record.id, record.slow_retries);
+        let job = Job::Run { oid, id, slow_retries, abandoned };
+        let sends = vec![send(QueueName::Resume, &job, delay)];
+        self.ports().store.commit(Commit { sends, ..Commit::default() }).await?;
+        Ok(())
+    }
+
+    /// Takes up a call that somebody asks for and nobody works on: its process died before a message stood behind it.
+    /// Whoever claimed it got no answer; who repeats it, or reads its record, sees it done.
+    pub(super) async fn revive(&self, record: &Record, revision: u64) -> Result<(), Outage> {
+        let ports = self.ports();
+        if ports.store.holds() {
+            return Ok(());
+        }
+        let orphaned = match record.status {
+            Status::Running => !record.is_leased(ports.clock.steady(), ports.store.epoch()),
+            // Its message may just be waiting for its turn.
+            Status::Queued => limits::LEASE < ports.clock.now().since(record.created_at),
+            Status::Waiting | Status::Succeeded | Status::Failed => false,
+        };
+        if orphaned { self.watch(record, Some(revision)).await } else { Ok(()) }
+    }
+}
