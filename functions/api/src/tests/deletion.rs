@@ -76,7 +76,7 @@ async fn filled(platform: &Platform) -> (Oid, String) {
     let made = platform.call(&owner, "POST", &path, &[]).await.ok();
     let url = made["url"].as_str().unwrap().replacen("http://127.0.0.1:8080", "", 1);
     let post = Request::post(url).header("idempotency-key", "k1");
-    platform.send(post.body(Body::from(r#"{"x":1e400}"#)).unwrap()).await.ok();
+    platform.send(post.body(Body::from(r#"{"x":1.50}"#)).unwrap()).await.ok();
 
     request(platform, &owner, oid, "echo", r#"{"msg":"small"}"#).await;
     let large = json!({"msg": "x".repeat(70_000)}).to_string();
@@ -224,6 +224,7 @@ async fn from_the_deletion_on_tokens_keys_adapters_and_what_is_queued_are_worth_
     }
     assert_eq!(of(&platform, oid), BTreeMap::new());
     // The id is free again.
+    let operator = platform.operator().await;
     platform.call(&operator, "POST", "/v1/orgs/new", &form).await.ok();
 }
 
@@ -300,7 +301,7 @@ async fn an_export_holds_one_of_everything_and_no_secret() {
         assert!(hives.contains(&(json!(hive), json!(name), json!(redacted))), "{hives:?}");
     }
     // Bytes of events pass through unchanged.
-    assert!(text.contains("1e400"));
+    assert!(text.contains(r#"{"x":1.50}"#));
     let records = of("invocation");
     assert!(records.iter().any(|record| record["record"]["data"]["msg"] == "small"));
     let large: Vec<&Value> =

@@ -68,7 +68,6 @@ async fn queues_limits_and_cursors_that_are_none_are_refused() {
     for (method, path, code) in [
         ("GET", "/v1/dead-letters/nope", "not-found"),
         ("POST", "/v1/dead-letters/nope/redrive", "not-found"),
-        ("GET", "/v1/dead-letters/meter?limit=1001", "bad-request"),
         ("GET", "/v1/dead-letters/meter?limit=x", "bad-request"),
         ("POST", "/v1/keyring/reseal?cursor=x", "bad-request"),
     ] {
