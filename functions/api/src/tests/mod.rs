@@ -9,5 +9,6 @@ mod keyring;
 mod operations;
 mod orgs;
 mod platform;
+mod rotation;
 mod routes;
 mod tokens;

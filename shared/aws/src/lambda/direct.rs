@@ -13,6 +13,7 @@ async fn answer(worker: &Worker, calls: &Calls, event: &RawValue) -> Result<Box<
     if Batch::is_one(event) {
         return Ok(to_raw_value(&worker.work(event).await?)?);
     }
+    worker.fresh.look().await;
     let returned = calls.run_text(event.get()).await.map_err(|outage| {
         // The caller's function logs that the run failed; why it did stands here.
         tracing::error!(source = ?outage.source, "a call could not be run: {outage}");

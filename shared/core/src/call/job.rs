@@ -32,16 +32,16 @@ pub(super) enum Job {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         abandoned: Option<u64>,
     },
+    /// Updates of a day that are not due yet.
+    Later(Updates),
+    /// Updates to deliver now.
+    Now(Updates),
     /// Remove the data of a deleted organization, a step at a time. How far that has come stands in the organization's
     /// own item, so that a repeat of this message does nothing twice.
     Erase {
         /// The tenant.
         oid: Oid,
     },
-    /// Updates of a day that are not due yet.
-    Later(Updates),
-    /// Updates to deliver now.
-    Now(Updates),
 }
 
 /// The daily update of some installs of an extension.

@@ -102,7 +102,7 @@ fn line(
 ) {
     tracing::info!(
         target: TARGET,
-        // The span has the same members; said twice, they would only be longer.
+        // The span has the same members: lines for people do not say them twice.
         parent: None,
         id = %record.id,
         oid = %record.oid,
