@@ -163,6 +163,12 @@ impl Expression {
         }
     }
 
+    /// "It was not written by this commit": an update that is sent again changes nothing more.
+    fn unwritten(&mut self, now: Now) -> String {
+        let (name, value) = (self.name("w", WRITER), self.value("w", b(now.writer)));
+        format!("(attribute_not_exists({name}) OR {name} <> {value})")
+    }
+
     /// The parts of an update that every one has: the next revision, the writer, the expiry.
     fn update(&mut self, data: String, expires_at: Option<Timestamp>, now: Now) -> String {
         let (rev, zero) = (self.name("r", REV), self.value("z", n(0)));
@@ -207,8 +213,11 @@ fn put(key: &Key, data: &[u8], expires_at: Option<Timestamp>, when: When, now: N
     }
     // The revision of what stands there is not known, so this is an update; one that cannot remove counters.
     let tallied = expression.name("t", TALLIED);
-    let mut condition =
-        format!("attribute_not_exists({tallied}) AND {}", expression.unexpired(now));
+    let mut condition = format!(
+        "attribute_not_exists({tallied}) AND {} AND {}",
+        expression.unexpired(now),
+        expression.unwritten(now)
+    );
     if when == When::Present {
         condition = format!("attribute_exists({}) AND {condition}", expression.name("p", PK));
     }
@@ -241,7 +250,7 @@ fn tally(
         return None;
     }
     let mut expression = Expression::default();
-    let mut condition = expression.unexpired(now);
+    let mut condition = format!("{} AND {}", expression.unexpired(now), expression.unwritten(now));
     let (name, value) = (expression.name("d", DATA), expression.value("d", b(data)));
     let set = format!("{name} = if_not_exists({name}, {value})");
     let set = match add.is_empty() {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-/// What a store may keep in an item beside what is counted: names of attributes, revision, expiry, in bytes.
-pub const ITEM_OVERHEAD_BYTES: usize = 256;
+/// What a store may keep in an item, or ask for in an update of it, beside what is counted: names, revision, expiry, in
+/// bytes.
+pub const ITEM_OVERHEAD_BYTES: usize = 1 << 10;
 
 /// Largest item of the store, keys included, in bytes (DynamoDB holds 400 KiB).
 pub const ITEM_BYTES_MAX: usize = (400 << 10) - ITEM_OVERHEAD_BYTES;
