@@ -32,13 +32,13 @@ impl DynamoStore {
             .build()
             .expect("it has keys");
         let request = self.client.batch_get_item().request_items(&self.table, asked);
-        let answer =
-            request.send().await.map_err(|error| outage("items cannot be read", error))?;
+        let answer = request.send().await.map_err(|error| outage("items cannot be read", error))?;
         let left = answer.unprocessed_keys.and_then(|mut all| all.remove(&self.table));
         let left: Vec<Key> =
             left.iter().flat_map(|left| left.keys()).map(read_key).collect::<Result<_, _>>()?;
         let found = answer.responses.and_then(|mut all| all.remove(&self.table));
-        let mut found: HashMap<Key, Item> = self.live(found.unwrap_or_default())?.into_iter().collect();
+        let mut found: HashMap<Key, Item> =
+            self.live(found.unwrap_or_default())?.into_iter().collect();
         let read = |key: &Key| match found.remove(key) {
             None if left.contains(key) => Read::Skipped,
             found => Read::Known(found),
