@@ -137,6 +137,23 @@ fn refusals_exit_1_with_text_and_code_on_standard_error() {
 }
 
 #[test]
+fn an_answer_too_large_for_a_response_is_fetched_without_a_token() {
+    let store = Platform::start(200, r#"{"data":{"x":"y"},"version":1}"#);
+    let check = |status: u16, code: i32, out: &str, err: &str| {
+        let url = format!("{}/k?signed", store.url);
+        let body = format!(
+            r#"{{"error":"e","code":"answer-too-large","status":{status},"location":"/v1/invocations/i1","url":"{url}"}}"#
+        );
+        let platform = Platform::start(413, body.leak());
+        let ran = annex(&platform.url, &["request", "x", "a", "--output", "json"]);
+        assert_eq!(ran, Ran { code, out: out.to_owned(), err: err.to_owned() });
+    };
+    check(200, 0, "{\"data\":{\"x\":\"y\"},\"version\":1}\n", "");
+    check(502, 1, "", "error: the platform answered 502 (HTTP 502)\n");
+    assert_eq!(store.asked(), ["GET /k?signed []"; 2]);
+}
+
+#[test]
 fn a_platform_that_is_not_there_exits_3() {
     // The port was free a moment ago: nobody listens on it.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -40,7 +40,7 @@ pub struct Client {
 /// What the platform answered: a success.
 #[derive(Debug)]
 pub struct Answer {
-    /// The status, from 200 to 299.
+    /// The status; from 200 to 299 in what [`Call::send`] answers.
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
@@ -128,8 +128,29 @@ impl Client {
         Ok(token.to_owned())
     }
 
-    /// Sends a request and reads its whole answer, within bounds.
+    /// Sends a request and reads its whole answer, within bounds. One that was too large for a response is fetched from
+    /// where the platform has put it.
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<Answer, Error> {
+        let answer = self.exchange(request).await?;
+        let answer = match elsewhere(&answer) {
+            Some((status, url)) => {
+                // The URL says for itself that its bearer may read: no token goes there.
+                let fetch = Request::get(url).body(Full::default());
+                let fetch = fetch.map_err(|error| Error::Local(error.to_string()))?;
+                let fetched = self.exchange(fetch).await?;
+                let status = if fetched.status == 200 { status } else { fetched.status };
+                Answer { status, headers: answer.headers, body: fetched.body }
+            }
+            None => answer,
+        };
+        if (200..300).contains(&answer.status) {
+            Ok(answer)
+        } else {
+            Err(Error::refused(answer.status, &answer.body))
+        }
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Answer, Error> {
         let broke = |why: String| Error::Unreachable(format!("{}: {why}", self.base()));
         let exchange = async {
             let response = self.http.request(request).await.map_err(|error| {
@@ -142,18 +163,23 @@ impl Client {
             let (status, headers) = (response.status().as_u16(), response.headers().clone());
             let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
             let body = body.map_err(|error| broke(format!("the answer broke off: {error}")))?;
-            Ok::<_, Error>((status, headers, body.to_bytes()))
+            Ok::<_, Error>(Answer { status, headers, body: body.to_bytes() })
         };
-        let (status, headers, body) =
-            tokio::time::timeout(ANSWER_TIMEOUT, exchange).await.map_err(|_| {
-                broke(format!("no answer within {} seconds", ANSWER_TIMEOUT.as_secs()))
-            })??;
-        if (200..300).contains(&status) {
-            Ok(Answer { status, headers, body })
-        } else {
-            Err(Error::refused(status, &body))
-        }
+        tokio::time::timeout(ANSWER_TIMEOUT, exchange)
+            .await
+            .map_err(|_| broke(format!("no answer within {} seconds", ANSWER_TIMEOUT.as_secs())))?
     }
+}
+
+/// The status of an answer that is too large for a response, and where it is found.
+fn elsewhere(answer: &Answer) -> Option<(u16, String)> {
+    if answer.status != 413 {
+        return None;
+    }
+    let value: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
+    let status = value.get("status")?.as_u64().and_then(|status| u16::try_from(status).ok())?;
+    (value["code"] == "answer-too-large")
+        .then(|| Some((status, value["url"].as_str()?.to_owned())))?
 }
 
 impl Call<'_> {
