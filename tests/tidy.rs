@@ -100,7 +100,8 @@ fn none(what: &str, found: Vec<String>) {
 fn dependencies_point_inwards() {
     let mut found = Vec::new();
     for (package, fences) in FENCES {
-        let reached = tree(&["--package", package, "--edges", "normal"]);
+        // Without what makes a Lambda function of a library.
+        let reached = tree(&["--package", package, "--edges", "normal", "--no-default-features"]);
         let strays = reached.iter().filter(|(name, _)| {
             name != package && fences.iter().any(|fence| fence.contains(&name.as_str()))
         });
@@ -111,7 +112,7 @@ fn dependencies_point_inwards() {
 
 #[test]
 fn every_package_of_the_workspace_but_the_outermost_has_its_fences() {
-    let outermost = ["annex-tests", "scanner"];
+    let outermost = ["annex-tests", "scanner", "minimal"];
     let fenced: BTreeSet<&str> =
         FENCES.iter().map(|(package, _)| *package).chain(outermost).collect();
     let members = members().into_iter().map(|(name, _)| name);
