@@ -12,10 +12,13 @@ use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 
 use crate::bench::{Bench, message};
 
+/// Whether a message of this body is undone: when it may come back, in seconds, and whether the receive counts.
+type Script = fn(&str) -> Option<(Option<u64>, bool)>;
+
 /// Answers each message by its body.
 struct Scripted {
     got: Mutex<Vec<Message>>,
-    undone: fn(&str) -> Option<(Option<u64>, bool)>,
+    undone: Script,
 }
 
 #[async_trait]
@@ -85,9 +88,8 @@ async fn failed_messages_come_back_when_they_ask_and_waiting_ones_are_replaced_b
         answer.batch_item_failures.iter().map(|failure| names[&*failure.item_identifier]).collect();
     failed.sort_unstable();
     assert_eq!(failed, ["failed", "failed-at-once", "failed-late"]);
-    let got = handler.got.lock().unwrap();
+    let got = std::mem::take(&mut *handler.got.lock().unwrap());
     assert!(got.iter().all(|message| message.receives == 1 && names[&*message.id] == message.body));
-    drop(got);
     let seen = bench.tap.take_seen();
     let requests: Vec<_> =
         seen.iter().map(|seen| (&*seen.name, seen.tally.messages, &*seen.delays)).collect();
