@@ -148,18 +148,18 @@ pub fn install(extension: &ExtensionName, oid: Oid) -> Key {
     Key::new(installs(extension, shard), format!("{}{oid}", slot_start(slot(oid))))
 }
 
-/// The slot and the organization of an entry of [`installs`], by its sort key.
-pub fn read_install(sort: &str) -> Option<(u32, Oid)> {
-    let (slot, oid) = sort.split_once('#')?;
-    Some((slot.parse().ok()?, Oid::parse(oid).ok()?))
-}
-
 /// Prefix of the partitions of all invocation records.
 pub const ALL_INVOCATIONS: &str = "inv#";
 
 /// Prefix of the partitions of an organization's invocation records.
 pub fn invocations(oid: Oid) -> String {
     format!("{ALL_INVOCATIONS}{oid}#")
+}
+
+/// The slot and the organization of an entry of [`installs`], by its sort key.
+pub fn read_install(sort: &str) -> Option<(u32, Oid)> {
+    let (slot, oid) = sort.split_once('#')?;
+    Some((slot.parse().ok()?, Oid::parse(oid).ok()?))
 }
 
 /// An invocation record.

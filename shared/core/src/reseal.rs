@@ -212,7 +212,10 @@ async fn due(
 
 fn definition(ports: &Ports, key: &Key, item: &Item, mode: Mode) -> Result<Due, Outage> {
     let definition: Definition = stored::read(item, &key.sort)?;
-    let with = definition.secret.key_id();
+    let current = ports.keyring.current();
+    let previous = definition.previous_secret.as_ref().map(|previous| &previous.secret);
+    let mut secrets = [Some(&definition.secret), previous].into_iter().flatten();
+    let with = secrets.find_map(|sealed| sealed.key_id().filter(|with| *with != current));
     decide(ports, with, mode, || {
         let new = extensions::resealed(ports, &definition)?;
         Ok(new.map(|new| replace(key, item, stored::bytes(&new))))

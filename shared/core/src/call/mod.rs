@@ -25,6 +25,8 @@ mod settle;
 mod sign;
 mod slots;
 mod start;
+#[cfg(test)]
+mod stored;
 mod summary;
 mod updates;
 mod view;

@@ -85,27 +85,27 @@ impl Calls {
         }
     }
 
-    /// Whether something of an organization is still to be delivered. What is queued for a deleted one ends silently,
-    /// but for the event that tells its extensions.
-    async fn is_wanted(&self, oid: Oid, kind: &Kind) -> Result<bool, Outage> {
-        Ok(match orgs::standing(&*self.ports().store, oid).await? {
-            Standing::Live => true,
-            Standing::Deleted => matches!(kind, Kind::Event { event } if event == "unsubscribe"),
-            Standing::Gone => false,
-        })
+    /// Whether an organization was deleted: what is queued for it ends silently, but for the event that tells its
+    /// extensions.
+    async fn is_deleted(&self, oid: Oid) -> Result<bool, Outage> {
+        Ok(orgs::standing(&*self.ports().store, oid).await? != Standing::Live)
     }
 
     /// Makes an invocation from a message, and runs it.
     pub(super) async fn start(&self, start: Start) -> Result<Worked, Outage> {
-        if !self.is_wanted(start.oid, &start.kind).await? {
-            start.data.forget(self.ports()).await;
-            return Ok(Worked::Done);
-        }
         let Some(_slot) =
             self.inner.slots.take(&start.extension, limits::DELIVERIES_PER_EXTENSION_MAX)
         else {
             return Ok(Worked::Later(Duration::from_secs(1)));
         };
+        let after_removal = match &start.kind {
+            Kind::Event { event } => event == "unsubscribe",
+            Kind::ErrorReport => true,
+            Kind::Request { .. } => false,
+        };
+        if after_removal && orgs::is_closed(self.ports(), start.oid).await? {
+            return Ok(Worked::Done);
+        }
         let mut record = self.new_record(&start);
         let install = match self.admit(&mut record, &start).await {
             Ok(Some(install)) => install,
@@ -115,6 +115,14 @@ impl Calls {
                     write_refused: fault.code == Code::Unavailable,
                     ..Outage::new(fault.message)
                 });
+            }
+            // An organization that is deleted has no subscription, so that nobody else pays for this look.
+            Err(fault)
+                if matches!(fault.code, Code::NotSubscribed | Code::NotFound)
+                    && self.is_deleted(start.oid).await? =>
+            {
+                start.data.forget(self.ports()).await;
+                return Ok(Worked::Done);
             }
             // An event that nobody is there for any more.
             Err(fault) if gone(&start.kind, &fault) => return Ok(Worked::Done),
@@ -256,7 +264,7 @@ impl Calls {
         };
         let record = Record::read(&item)?;
         log::found(&record);
-        if !self.is_wanted(record.oid, &record.kind).await? {
+        if matches!(record.kind, Kind::Request { .. }) && self.is_deleted(record.oid).await? {
             return Ok(Worked::Done);
         }
         if record.status == Status::Waiting && record.slow_retries != slow_retries {

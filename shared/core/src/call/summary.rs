@@ -13,8 +13,8 @@ use super::record::{Kind, id_of};
 /// What a message is about. It holds no data of the tenant: no payload, no secret, no key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// `request`, `event`, `error_report`, `run` (of an invocation that has its record), `erase` (of an organization),
-    /// `updates` (of a day), `usage`; `unknown` for what is no message of ours.
+    /// `request`, `event`, `error_report`, `run` (of an invocation that has its record), `updates` (of many
+    /// organizations), `erase` (of an organization), `usage`; `unknown` for what is no message of ours.
     pub kind: &'static str,
     /// The action or the event.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,8 +6,9 @@ use crate::call::Calls;
 use crate::fault::{Code, Fault, Outcome};
 use crate::ids::Oid;
 use crate::keys;
+use crate::limits::{LEASE, REMOVED_INSTALL_GRACE};
 use crate::model::{Deletion, DeletionStep, Org};
-use crate::ports::{Commit, Committed, When, Write};
+use crate::ports::{Commit, Committed, Outage, Ports, When, Write};
 use crate::stored;
 
 /// Deletes an organization whose name is `confirmation`, and sends the job that removes its data. A repeat sends the job
@@ -49,4 +50,13 @@ pub async fn delete(calls: &Calls, oid: Oid, confirmation: &str, by: &str) -> Ou
         }
         // It was renamed, or a step of its deletion was done meanwhile: look again.
     }
+}
+
+/// Whether an organization takes nothing new any more, not even for its former extensions: what begins now could end
+/// after the removal of its data has begun.
+pub(crate) async fn is_closed(ports: &Ports, oid: Oid) -> Result<bool, Outage> {
+    let Some(item) = ports.store.get(&keys::org(oid)).await? else { return Ok(true) };
+    let org: Org = stored::read(&item, "org")?;
+    let end = |deletion: Deletion| deletion.at.plus(REMOVED_INSTALL_GRACE).minus(LEASE);
+    Ok(org.deletion.is_some_and(|deletion| end(deletion) <= ports.clock.now()))
 }

@@ -19,6 +19,7 @@ pub use api_keys::{
 pub(crate) use api_keys::{names as api_key_names, rehash as rehash_api_key};
 pub(crate) use areas::page as area_page;
 pub use delete::delete;
+pub(crate) use delete::is_closed;
 pub use export::{ExportPage, PERMISSIONS as EXPORT_PERMISSIONS, export};
 
 /// Makes an organization; `oid` is chosen by the platform where it is not given.
