@@ -10,7 +10,7 @@ use annex_core::ports::{Handler, Message, QueueName, Undone};
 use async_trait::async_trait;
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 
-use crate::bench::{Bench, message};
+use crate::bench::{Bench, clients_of_nothing, message};
 
 /// Whether a message of this body is undone: when it may come back, in seconds, and whether the receive counts.
 type Script = fn(&str) -> Option<(Option<u64>, bool)>;
@@ -137,7 +137,7 @@ async fn a_batch_with_a_nameless_message_comes_back_whole_and_unknown_names_are_
         }
     }
     let tap = annex_aws::tap::Tap::new();
-    let clients = annex_aws::Clients::with_http_client(tap.client()).await;
+    let clients = clients_of_nothing(tap.client());
     let consumer = QueueConsumer::new(&clients, "http://127.0.0.1:1/q");
     let mut nameless = SqsEvent::default();
     nameless.records = vec![SqsMessage::default()];
