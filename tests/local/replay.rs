@@ -180,7 +180,7 @@ async fn a_continuation_is_replayed_with_its_state_at_its_level() {
     tenant.set_secret("vendor", "a-secret-value").await;
     tenant.call("ext", "echo", "{}").await.ok();
     tenant.await_error("ext.more", "no").await;
-    // Its id stands in the error report's absence nowhere but in the store: the record is found there.
+    // Nobody is told its id but the log: it is found in the store.
     let old = failed_record(&world, &tenant).await;
     mended.store(true, Ordering::SeqCst);
     let answer = replay(&tenant, &old, &[]).await;
@@ -207,6 +207,29 @@ async fn failed_record(world: &World, tenant: &Tenant) -> String {
 }
 
 #[tokio::test]
+async fn an_event_that_failed_is_replayed() {
+    let mended = Arc::new(AtomicBool::new(false));
+    let is_mended = Arc::clone(&mended);
+    let extension = Extension::start(move |_| {
+        let works = is_mended.load(Ordering::SeqCst);
+        async move {
+            if works {
+                return Reply::data("{}");
+            }
+            Reply::status(400, r#"{"error":"not ready","retriable":false}"#)
+        }
+    })
+    .await;
+    let (world, tenant) = World::with(&extension).await;
+    tenant.await_error("ext.subscribe", "not ready").await;
+    let old = failed_record(&world, &tenant).await;
+    mended.store(true, Ordering::SeqCst);
+    replay(&tenant, &old, &[]).await.ok();
+    let events: Vec<_> = extension.seen().iter().map(|m| m.event().to_owned()).collect();
+    assert_eq!(events, ["subscribe", "subscribe"]);
+}
+
+#[tokio::test]
 async fn data_go_through_the_schema_of_now_and_an_impersonated_action_needs_a_user_again() {
     let schema = Arc::new(std::sync::Mutex::new(json!({"parameters": {"fields": {
         "text": {"data_type": "string"}}}})));
@@ -230,7 +253,10 @@ async fn data_go_through_the_schema_of_now_and_an_impersonated_action_needs_a_us
     };
     *schema.lock().unwrap() = json!({"parameters": {"fields": {"other": {"data_type": "string"}}}});
     anew().await;
-    assert_eq!(replay(&tenant, &old, &[]).await.fault().1, "schema-refused");
+    let refused = replay(&tenant, &old, &[]).await;
+    assert_eq!(refused.fault().1, "schema-refused");
+    // LC-005: a refusal is filed like that of a request.
+    tenant.await_error("ext.echo", &refused.fault().2).await;
     *schema.lock().unwrap() = json!({"is_impersonated": true, "parameters": {"fields": {
         "text": {"data_type": "string"}}}});
     anew().await;

@@ -105,8 +105,8 @@ pub const SCHEMA_BYTES_MAX: usize = 4 << 20;
 
 // --- Daily updates ---
 
-/// Updates of one message: they are delivered side by side.
-pub const UPDATES_PER_MESSAGE_MAX: usize = 10;
+/// Updates of one message: they are delivered side by side, and what they need is read together.
+pub const UPDATES_PER_MESSAGE_MAX: usize = 25;
 
 /// Updates that one message carries until they are due.
 pub const UPDATES_CARRIED_MAX: usize = 5_000;

@@ -252,6 +252,12 @@ pub trait Store: Send + Sync {
         self.get(key).await
     }
 
+    /// Reads many items at once, so that [`Store::recent`] has them. Which of them it then has is the store's own affair:
+    /// one whose reads cost nothing reads nothing ahead.
+    async fn read_ahead(&self, keys: &[Key]) -> Result<(), Outage> {
+        keys.iter().try_for_each(check_key)
+    }
+
     /// The live items of a range, in order.
     async fn query(&self, query: Query) -> Result<Page, Outage>;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::SecretKeyring;
 
 /// How old a key ring may be when an event comes: as long after a rotation, a process may not know its key yet.
-const RING_AGE_MAX: Duration = Duration::from_secs(60);
+pub const RING_AGE_MAX: Duration = Duration::from_secs(300);
 
 /// Keeps the key ring up to date, where the function has one.
 #[derive(Clone, Default)]

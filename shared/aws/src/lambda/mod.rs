@@ -16,8 +16,9 @@ mod schedule;
 mod settings;
 mod start;
 
+pub use self::fresh::RING_AGE_MAX;
 pub use self::log::log;
-pub use self::settings::Settings;
+pub use self::settings::{REFUSALS_FILED_EVERY, Settings};
 pub use self::start::{Lambda, start};
 
 /// What a function ends with that cannot start, and answers an event with that it cannot read.

@@ -43,7 +43,7 @@ where
             let time = time(&event.payload, &*clock)?;
             let sent = tick(time).await.map_err(|outage| {
                 tracing::error!(source = ?outage.source, "the schedule's work failed: {outage}");
-                outage
+                "the schedule's work failed"
             })?;
             tracing::info!(sent, "the schedule's work is done");
             Ok::<_, Error>(serde_json::json!({ "sent": sent }))

@@ -8,7 +8,7 @@ use super::Error;
 use crate::{Queue, Queues};
 
 /// How often the same refused request is filed as an error at most, by one process: each write is billed.
-pub(crate) const REFUSALS_FILED_EVERY: Duration = Duration::from_secs(60);
+pub const REFUSALS_FILED_EVERY: Duration = Duration::from_secs(60);
 
 /// The value of `ANNEX_PUBLIC_URL` that leaves the URL to the first request: that of a function URL is not known when
 /// the function is made.

@@ -15,6 +15,17 @@ pub(super) enum Service {
     S3,
 }
 
+/// A message that an SQS request sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// The URL of its queue.
+    pub queue_url: String,
+    /// Its body.
+    pub body: String,
+    /// Its delay, in seconds.
+    pub delay_secs: u64,
+}
+
 /// One request, taken apart.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
@@ -85,6 +96,17 @@ impl Call {
             (Service::Sqs, "SendMessage" | "DeleteMessage" | "ChangeMessageVisibility") => 1,
             _ => 0,
         }
+    }
+
+    /// The messages that are sent, as they were asked for.
+    pub(super) fn messages_sent(&self) -> Vec<Sent> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let sent = |message: &Value| Sent {
+            queue_url: text(&self.body["QueueUrl"]),
+            body: text(&message["MessageBody"]),
+            delay_secs: message["DelaySeconds"].as_u64().unwrap_or(0),
+        };
+        self.sent().into_iter().map(sent).collect()
     }
 
     /// Seconds of delay of each message that is sent.

@@ -28,6 +28,7 @@ use aws_smithy_types::byte_stream::ByteStream;
 use bytes::Bytes;
 
 use self::call::Call;
+pub use self::call::Sent;
 pub use self::faults::{Fault, Plan};
 use self::shadow::Shadow;
 
@@ -69,6 +70,8 @@ pub struct Seen {
     pub name: String,
     /// Seconds of delay of each message that it sends.
     pub delays: Vec<u64>,
+    /// The messages that it sends.
+    pub sent: Vec<Sent>,
     /// What it came to; zero where it was not sent.
     pub tally: Tally,
 }
@@ -173,6 +176,7 @@ impl Tap {
             number,
             name: call.name.clone(),
             delays: call.delays(),
+            sent: call.messages_sent(),
             tally: Tally::default(),
         };
         if let Some(answer) = fault.and_then(|fault| fault.instead(&call)) {

@@ -48,6 +48,21 @@ pub(super) fn bill(call: &Call, answer: &[u8], shadow: &mut Shadow) -> (u64, f64
             let bytes = answer["Item"].as_object().map_or(0, item_bytes);
             (0, reads(bytes, body))
         }
+        // Each item for itself, and one that is not there as the smallest.
+        "BatchGetItem" => {
+            let tables = body["RequestItems"].as_object().into_iter().flatten();
+            let units = tables.map(|(table, asked)| {
+                let keys = asked["Keys"].as_array().map_or(0, Vec::len);
+                let left = answer["UnprocessedKeys"][table]["Keys"].as_array().map_or(0, Vec::len);
+                let found = answer["Responses"][table].as_array().into_iter().flatten();
+                let sizes: Vec<usize> =
+                    found.filter_map(Value::as_object).map(item_bytes).collect();
+                let absent = keys.saturating_sub(left).saturating_sub(sizes.len());
+                let all = sizes.into_iter().chain(std::iter::repeat_n(0, absent));
+                all.map(|bytes| reads(bytes, asked)).sum::<f64>()
+            });
+            (0, units.sum())
+        }
         "Query" => {
             let items = answer["Items"].as_array().into_iter().flatten();
             let bytes = items.filter_map(Value::as_object).map(item_bytes).sum();

@@ -27,7 +27,7 @@ async fn a_rotated_ring_is_learned_after_five_minutes_and_a_broken_one_changes_n
     let one = RootKeys::parse(ROOT_KEY).unwrap();
     assert_eq!((ring.current(), ring.key(1, KeyUse::Seal)), (1, one.key(1, KeyUse::Seal)));
     assert!(ring.is_operator(ROOT_KEY) && !ring.is_operator("x"));
-    let two = one.rotated(&[7; 32]).unwrap();
+    let two = one.added(&[7; 32]).and_then(|(ring, id)| ring.promoted(id)).unwrap();
     set(&bench, &two.text()).await;
     bench.clock.advance(FIVE_MINUTES - Duration::from_millis(1));
     ring.refresh_if_older_than(FIVE_MINUTES).await.unwrap();
