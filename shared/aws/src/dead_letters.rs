@@ -108,6 +108,8 @@ impl DeadLetters for SqsDeadLetters {
             // The count of the queue of dead letters would be another one.
             receives: None,
             body: letter.body.unwrap_or_default(),
+            // SQS counts the receives of each queue by itself.
+            receives: None,
         };
         Ok(letters.into_iter().map(letter).collect())
     }

@@ -17,6 +17,10 @@ pub mod metrics;
 mod outage;
 mod queues;
 mod store;
+#[cfg(feature = "tap")]
+pub mod tap;
+#[cfg(feature = "testkit")]
+pub mod testing;
 
 pub use self::blobs::S3Blobs;
 pub use self::clients::Clients;

@@ -208,14 +208,18 @@ mod tests {
         let half = BATCH_BYTES_MAX / 2;
         for (sizes, expected) in [
             (vec![], vec![]),
-            (vec![1; 10], vec![0..10]),
-            (vec![1; 11], vec![0..10, 10..11]),
-            (vec![half, half], vec![0..2]),
-            (vec![half, half + 1], vec![0..1, 1..2]),
-            (vec![BATCH_BYTES_MAX, 1, BATCH_BYTES_MAX], vec![0..1, 1..2, 2..3]),
+            (vec![1; 10], vec![10]),
+            (vec![1; 11], vec![10, 1]),
+            (vec![half, half], vec![2]),
+            (vec![half, half + 1], vec![1, 1]),
+            (vec![BATCH_BYTES_MAX, 1, BATCH_BYTES_MAX], vec![1, 1, 1]),
         ] {
             let messages: Vec<Sendable> = sizes.iter().map(|&size| message(size)).collect();
-            assert_eq!(batches(&messages), expected, "{sizes:?}");
+            let batches = batches(&messages);
+            let lengths: Vec<usize> = batches.iter().map(ExactSizeIterator::len).collect();
+            assert_eq!(lengths, expected, "{sizes:?}");
+            let all: Vec<usize> = batches.into_iter().flatten().collect();
+            assert_eq!(all, (0..sizes.len()).collect::<Vec<_>>());
         }
     }
 

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use annex_core::limits::{PAGE_ITEMS_MAX, SORT_KEY_BYTES_MAX};
-use annex_core::ports::{Item, Key, Outage, Page, Query, Scan, ScanPage, check_query};
+use annex_core::limits::{PAGE_BYTES_MAX, PAGE_ITEMS_MAX, SORT_KEY_BYTES_MAX};
+use annex_core::ports::{Item, Key, Outage, Page, Query, Scan, ScanPage, check_query, check_scan};
 use aws_sdk_dynamodb::types::AttributeValue;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::DynamoStore;
-use super::item::{Attributes, PK, SK, Stored, key_attributes, read_key};
+use super::item::{Attributes, DATA, PK, SK, Stored, key_attributes, read_key};
 use crate::outage::outage;
 
 impl DynamoStore {
@@ -87,9 +87,7 @@ impl DynamoStore {
     }
 
     pub(super) async fn read_all(&self, scan: Scan) -> Result<ScanPage, Outage> {
-        if scan.prefix.is_empty() {
-            return Err(Outage::new("an empty prefix of a scan"));
-        }
+        check_scan(&scan)?;
         let behind = scan.cursor.as_deref().map(read_cursor).transpose()?;
         let request = self.client.scan().table_name(&self.table).consistent_read(true);
         let answer = request
@@ -101,15 +99,14 @@ impl DynamoStore {
             .await
             .map_err(|error| outage("the table cannot be scanned", error))?;
         let mut found = answer.items.unwrap_or_default();
-        let mut last = answer.last_evaluated_key.filter(|key| !key.is_empty());
-        let last = last.take().map(|key| read_key(&key)).transpose()?;
-        let limit = scan.limit.clamp(1, PAGE_ITEMS_MAX);
-        let last = match found.get(limit - 1) {
+        let last = answer.last_evaluated_key.filter(|key| !key.is_empty());
+        let mut last = last.map(|key| read_key(&key)).transpose()?;
+        let most = fitting(&found).min(scan.limit.clamp(1, PAGE_ITEMS_MAX));
+        if most < found.len() {
+            found.truncate(most);
             // The key of any item is where a scan can go on.
-            Some(end) if limit < found.len() => Some(read_key(end)?),
-            _ => last,
-        };
-        found.truncate(limit);
+            last = found.last().map(read_key).transpose()?;
+        }
         Ok(ScanPage { items: self.live(found)?, next: last.map(|key| cursor(&key)) })
     }
 
@@ -126,6 +123,17 @@ impl DynamoStore {
         }
         Ok(live)
     }
+}
+
+/// How many items fit a page, one at least.
+fn fitting(found: &[Attributes]) -> usize {
+    let mut bytes = 0;
+    let full = found.iter().position(|attributes| {
+        let data = attributes.get(DATA).and_then(|data| data.as_b().ok());
+        bytes += data.map_or(0, |data| data.as_ref().len());
+        PAGE_BYTES_MAX < bytes
+    });
+    full.unwrap_or(found.len()).max(1)
 }
 
 /// The first possible sort key after this one; `None` where there is none.

@@ -1,0 +1,1 @@
+//! Counts and disturbs requests on the wire.
