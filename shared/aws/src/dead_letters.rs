@@ -105,8 +105,6 @@ impl DeadLetters for SqsDeadLetters {
         self.release(url, &letters).await;
         let letter = |letter: Message| DeadLetter {
             id: letter.message_id.unwrap_or_default(),
-            // The count of the queue of dead letters would be another one.
-            receives: None,
             body: letter.body.unwrap_or_default(),
             // SQS counts the receives of each queue by itself.
             receives: None,
