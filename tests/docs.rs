@@ -133,6 +133,11 @@ fn examples_of_the_command_line_run() {
 }
 
 #[test]
+fn examples_of_operations_run() {
+    run("docs/operations.md");
+}
+
+#[test]
 fn examples_of_webhook_extensions_run() {
     run("docs/webhook-extensions.md");
 }

@@ -21,6 +21,7 @@ const FUNCTIONS: &[&str] = &["api", "dispatch", "resume", "meter", "daily", "loc
 const FENCES: &[(&str, &[&[&str]])] = &[
     ("annex-core", &[CLOUD, STORES, CLIENTS, SERVERS, ENGINES, FUNCTIONS, &["tokio", "mio"]]),
     ("annex-egress", &[CLOUD, STORES, ENGINES, FUNCTIONS, &["axum"]]),
+    ("annex-aws", &[STORES, ENGINES, FUNCTIONS]),
     ("annex-embedded", &[CLOUD, CLIENTS, SERVERS, ENGINES, FUNCTIONS]),
     ("api", &[CLOUD, STORES, CLIENTS, ENGINES, &["dispatch", "resume", "meter", "daily", "local"]]),
     (

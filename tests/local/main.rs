@@ -9,13 +9,17 @@ mod deleted;
 mod disk;
 mod hostile;
 mod http;
+mod lines;
 mod passing;
 mod process;
 mod records;
 mod repeats;
+mod replay;
+mod rotation;
 mod secrets;
 mod sizes;
 mod tenants;
+mod traces;
 
 /// The `annex` binary.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_annex-child");

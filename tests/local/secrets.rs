@@ -47,7 +47,7 @@ fn forms(value: &str, inside: std::ops::RangeInclusive<usize>) -> Vec<Vec<u8>> {
 
 /// Fails where one of the values, in any form, is in the bytes.
 #[track_caller]
-fn check_clean(place: &str, bytes: &[u8], values: &[&str]) {
+pub(crate) fn check_clean(place: &str, bytes: &[u8], values: &[&str]) {
     for value in values {
         for form in forms(value, 4..=4) {
             if let Some(at) = bytes.windows(form.len()).position(|window| window == form) {

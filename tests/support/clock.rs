@@ -7,7 +7,7 @@ use annex_core::ports::Clock;
 use annex_core::time::Timestamp;
 use async_trait::async_trait;
 
-/// Time that runs `speed` times as fast as the real one. The wall clock can jump, the steady one cannot.
+/// Time that runs `speed` times as fast as the real one; 0: it stands still, and sleeps take real time. The wall clock can jump, the steady one cannot.
 #[derive(Debug)]
 pub struct TestClock {
     started: Instant,
@@ -35,6 +35,11 @@ impl TestClock {
     pub fn jump(&self, secs: i64) {
         self.jumped.fetch_add(secs * 1_000, Ordering::SeqCst);
     }
+
+    /// Sets the wall clock to this time.
+    pub fn jump_to(&self, now: Timestamp) {
+        self.jumped.store(now.millis() - self.steady().millis(), Ordering::SeqCst);
+    }
 }
 
 #[async_trait]
@@ -49,6 +54,6 @@ impl Clock for TestClock {
     }
 
     async fn sleep(&self, duration: Duration) {
-        tokio::time::sleep(duration / self.speed).await;
+        tokio::time::sleep(duration / self.speed.max(1)).await;
     }
 }

@@ -16,6 +16,7 @@ mod fields;
 mod gzdata;
 mod hive;
 mod keys;
+mod operations;
 mod org_errors;
 mod orgs;
 mod platform;
@@ -76,6 +77,7 @@ fn routes() -> OpenApiRouter<App> {
         .merge(hive::routes())
         .merge(platform::routes())
         .merge(telemetry::routes())
+        .merge(operations::routes())
 }
 
 /// The router.

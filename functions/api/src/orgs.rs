@@ -17,7 +17,8 @@ use crate::{ApiResult, App, Authed, Form, Params, json};
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(create, check_name))
-        .routes(routes!(info))
+        .routes(routes!(info, delete))
+        .routes(routes!(export))
         .routes(routes!(urls))
         .routes(routes!(rename))
 }
@@ -126,5 +127,45 @@ async fn rename(
     caller.require(oid, permission::ORG_CONF_SET)?;
     let description = fields.get("description")?;
     orgs::rename(&app.ports, oid, fields.require("name")?, description).await?;
+    Ok(success())
+}
+
+/// Everything that is kept of an organization, a page at a time: `items`, each with a `type`, and the cursor of the `next`
+/// page. For the operator, and for whoever may read each part of it.
+#[utoipa::path(get, path = "/v1/orgs/{oid}/export", tag = "organizations",
+    params(
+        ("oid" = String, Path, description = "The organization"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before")),
+    responses((status = 200, description = "The page", body = Value)))]
+async fn export(
+    State(app): State<App>,
+    Authed(caller): Authed,
+    Params(oid): Params<String>,
+    Form(fields): Form,
+) -> ApiResult {
+    let oid = Oid::parse(&oid)?;
+    if caller.require_operator().is_err() {
+        orgs::EXPORT_PERMISSIONS.iter().try_for_each(|needed| caller.require(oid, needed))?;
+    }
+    Ok(json(&orgs::export(&app.calls, oid, fields.get("cursor")?).await?))
+}
+
+/// Delete an organization and everything that is kept of it. Its tokens and keys end at once, its extensions get their
+/// `unsubscribe` event, and an hour later its data is removed. Only for the operator.
+#[utoipa::path(delete, path = "/v1/orgs/{oid}", tag = "organizations",
+    params(
+        ("oid" = String, Path, description = "The organization"),
+        ("confirm" = String, Query, description = "Its name; also read from the body")),
+    responses((status = 200, description = "It is deleted, and its data is being removed", body = Value)))]
+async fn delete(
+    State(app): State<App>,
+    Authed(caller): Authed,
+    Params(oid): Params<String>,
+    Form(fields): Form,
+) -> ApiResult {
+    let oid = Oid::parse(&oid)?;
+    caller.require_operator()?;
+    let confirmation = fields.get("confirm")?.unwrap_or("");
+    orgs::delete(&app.calls, oid, confirmation, &caller.ident).await?;
     Ok(success())
 }

@@ -1,6 +1,6 @@
 //! The Lambda function behind the schedule.
 //!
-//! Trigger: the schedule, every minute or every few; its event says which moment it stands for.
+//! Trigger: the schedule, once a day; its event says which day it stands for.
 
 use annex_aws::lambda;
 use daily::Daily;
@@ -9,5 +9,5 @@ use daily::Daily;
 async fn main() -> Result<(), lambda::Error> {
     let lambda = lambda::start().await?;
     let daily = Daily::new(lambda.calls().await?);
-    lambda.run_schedule(async move |_time| daily.tick().await).await
+    lambda.run_schedule(async move |day| daily.run_day(day).await).await
 }

@@ -4,5 +4,6 @@ pub mod cli;
 mod deadline;
 mod http;
 pub mod platform;
+mod ring;
 pub mod serve;
 mod stall;

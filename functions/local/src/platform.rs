@@ -21,7 +21,7 @@ use resume::Resume;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::http;
+use crate::{http, ring};
 
 /// Deliveries that a queue has under way at a time; most of the time each waits for an extension.
 const DELIVERIES_AT_ONCE: usize = 1_024;
@@ -79,11 +79,12 @@ impl Platform {
             extra_roots: settings.extra_roots,
         };
         let resolver = Arc::new(SystemResolver::new());
+        let keyring = Arc::new(keyring);
         let ports = Ports {
             store: store.clone(),
             dead_letters: store.clone(),
             blobs: blobs.clone(),
-            keyring: Arc::new(keyring),
+            keyring: keyring.clone(),
             clock: Arc::clone(&clock),
             ids: Arc::new(SystemIds),
             outbound: Arc::new(WebhookClient::new(policy, resolver)?),
@@ -104,8 +105,12 @@ impl Platform {
         let address = listener.local_addr().context("the address listened on")?;
         let public_url = settings.public_url.unwrap_or_else(|| format!("http://{address}"));
         let api_settings = api::Settings { public_url };
-        let app =
-            api::App { ports, calls: calls.clone(), telemetry, settings: Arc::new(api_settings) };
+        let app = api::App {
+            ports: ports.clone(),
+            calls: calls.clone(),
+            telemetry,
+            settings: Arc::new(api_settings),
+        };
 
         let (shutdown, stop) = watch::channel(false);
         let mut tasks = JoinSet::new();
@@ -129,6 +134,7 @@ impl Platform {
             tasks.spawn(store.clone().consume(queue, handler, options, stop.clone()));
         }
         tasks.spawn(schedule(Daily::new(calls.clone()), Arc::clone(&clock), stop.clone()));
+        tasks.spawn(ring::follow(keyring, ports, stop.clone()));
         tasks.spawn(sweep(blobs, clock, stop));
         Ok(Self { address, store, calls, shutdown, tasks })
     }

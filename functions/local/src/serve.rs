@@ -108,6 +108,8 @@ fn greet(address: SocketAddr, root_key: Option<&Path>) {
 }
 
 fn log_to_stderr(format: LogFormat) {
+    // The line of a call (`annex::call`) takes 4 µs, as JSON 5.5, and its two spans some 2.5, of the 355 µs of a call: under
+    // 3 %, so it is there unless it is turned off.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     // A line that cannot be written, because the disk of the log is full, is lost. Telling standard error would panic.
     let builder = tracing_subscriber::fmt()
@@ -117,6 +119,7 @@ fn log_to_stderr(format: LogFormat) {
     // A second platform in one process, as tests have it, keeps the first one's log.
     let _ = match format {
         LogFormat::Text => builder.with_ansi(false).try_init(),
-        LogFormat::Json => builder.json().try_init(),
+        // Of spans there is one around each call, and no more.
+        LogFormat::Json => builder.json().with_span_list(false).try_init(),
     };
 }

@@ -1,6 +1,7 @@
 //! Blobs in an S3 bucket, whose lifecycle rule removes the expired ones later.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use annex_core::keys::digest_bytes;
 use annex_core::ports::{Blobs, Clock, Outage};
@@ -8,6 +9,7 @@ use annex_core::time::Timestamp;
 use async_trait::async_trait;
 use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::operation::get_object::GetObjectError;
+use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use bytes::Bytes;
 
@@ -32,6 +34,19 @@ impl S3Blobs {
     /// The blobs of this bucket.
     pub fn new(clients: &Clients, bucket: impl Into<String>, clock: Arc<dyn Clock>) -> Self {
         Self { s3: clients.s3.clone(), bucket: bucket.into(), clock }
+    }
+
+    /// A URL that gives the blob of `key`, as JSON, to whoever has it, for `ttl`; the credentials of the process may
+    /// end sooner. Sends nothing.
+    pub async fn link(&self, key: &str, ttl: Duration) -> Result<String, Outage> {
+        let failed = |error| Outage::caused("a link to a blob cannot be made", error);
+        let valid = PresigningConfig::expires_in(ttl).map_err(failed)?;
+        let request = self.s3.get_object().bucket(&self.bucket).key(name(key));
+        let signed = request.response_content_type("application/json").presigned(valid).await;
+        Ok(signed
+            .map_err(|error| outage("a link to a blob cannot be made", error))?
+            .uri()
+            .to_owned())
     }
 }
 

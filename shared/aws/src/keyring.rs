@@ -74,6 +74,10 @@ impl Keyring for SecretKeyring {
         self.with(|ring| ring.keys.current())
     }
 
+    fn key_ids(&self) -> Vec<u32> {
+        self.with(|ring| ring.keys.key_ids())
+    }
+
     fn key(&self, id: u32, usage: KeyUse) -> Option<SymmetricKey> {
         self.with(|ring| ring.keys.key(id, usage))
     }

@@ -5,36 +5,25 @@ use std::time::Duration;
 use annex_core::call::{Calls, Claimed, Launcher, Reply};
 use annex_core::ports::Outage;
 use async_trait::async_trait;
-use aws_sdk_lambda::Client;
-use aws_sdk_lambda::config::Config;
-use aws_sdk_lambda::config::retry::RetryConfig;
-use aws_sdk_lambda::config::timeout::TimeoutConfig;
 use aws_sdk_lambda::error::SdkError;
 use aws_sdk_lambda::primitives::Blob;
+
+use crate::Clients;
+use crate::outage::outage;
 
 /// Runs calls by invoking another Lambda function and waiting for its answer.
 ///
 /// Lambda runs an invocation to its end whether or not somebody waits for it.
 #[derive(Debug, Clone)]
 pub struct LambdaLauncher {
-    client: Client,
+    client: aws_sdk_lambda::Client,
     function: String,
 }
 
 impl LambdaLauncher {
-    /// Over this client, invoking this function.
-    pub fn new(client: Client, function: impl Into<String>) -> Self {
-        Self { client, function: function.into() }
-    }
-
-    /// How long is waited is the caller's business, and a second attempt could run a call twice at a time.
-    fn once() -> aws_sdk_lambda::config::Builder {
-        let timeouts = TimeoutConfig::builder()
-            .disable_operation_timeout()
-            .disable_operation_attempt_timeout()
-            .disable_read_timeout()
-            .build();
-        Config::builder().retry_config(RetryConfig::disabled()).timeout_config(timeouts)
+    /// Invokes the function of this name or ARN.
+    pub fn new(clients: &Clients, function: impl Into<String>) -> Self {
+        Self { client: clients.lambda.clone(), function: function.into() }
     }
 
     /// Runs a call; `None`: nobody can say whether it still runs.
@@ -44,17 +33,16 @@ impl LambdaLauncher {
             .invoke()
             .function_name(&self.function)
             .payload(Blob::new(text))
-            .customize()
-            .config_override(Self::once())
             .send()
             .await;
         let answer = match invoked {
             Ok(answer) => answer,
             Err(error) if never_ran(&error) => {
-                return Some(Err(Outage::caused("a call could not be handed over", error)));
+                return Some(Err(outage("a call cannot be handed over", error)));
             }
             Err(error) => {
-                tracing::warn!(source = ?error, "the answer of a run did not arrive");
+                let outage = outage("the answer of a run did not arrive", error);
+                tracing::warn!(source = ?outage.source, "{outage}");
                 return None;
             }
         };
@@ -62,7 +50,8 @@ impl LambdaLauncher {
         let payload = String::from_utf8_lossy(&payload).into_owned();
         Some(match answer.function_error {
             None => Ok(payload),
-            Some(kind) => Err(Outage::new(format!("a run ended with {kind}: {payload}"))),
+            // Its words are in that function's log, and may be those of a panic.
+            Some(kind) => Err(Outage::new(format!("a run ended with an error, {kind}"))),
         })
     }
 }

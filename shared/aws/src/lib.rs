@@ -1,5 +1,5 @@
 //! The ports of Annex on AWS: items in one DynamoDB table, messages in SQS, blobs in S3, the key ring in Secrets
-//! Manager.
+//! Manager. And how a Lambda function starts and takes its events.
 //!
 //! **Invariant:** no rule of a contract is known here; the crate keeps what the core gives it. **Invariant:** no type
 //! of an SDK leaves it but through [`Clients`].

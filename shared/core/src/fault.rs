@@ -80,6 +80,8 @@ codes! {
     SchemaRefused = 400 "schema-refused";
     /// The extension refused the configuration, or it does not fit the configuration schema.
     ConfigRefused = 400 "config-refused";
+    /// The deletion of an organization was not confirmed with its name.
+    ConfirmationRefused = 400 "confirmation-refused";
     /// A secret that the request or the configuration refers to does not exist or is not a string.
     SecretMissing = 400 "secret-missing";
     /// The extension answered with an error that it declared permanent.

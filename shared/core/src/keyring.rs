@@ -142,8 +142,8 @@ impl RootKeys {
         self.keys.get(&id).map(|key| spell(&key.root))
     }
 
-    /// The same ring with a new key, which is the current one from now on.
-    pub fn rotated(&self, root: &[u8; 32]) -> Result<Self, RingFault> {
+    /// The same ring with a new key, which nothing uses yet, and its id: one more than the newest has.
+    pub fn added(&self, root: &[u8; 32]) -> Result<(Self, u32), RingFault> {
         if RING_KEYS_MAX <= self.keys.len() {
             return Err(RingFault::TooLarge);
         }
@@ -151,8 +151,15 @@ impl RootKeys {
         let id = newest.checked_add(1).ok_or(RingFault::BadId)?;
         let mut ring = self.clone();
         ring.keys.insert(id, Derived::new(Zeroizing::new(*root), id));
-        ring.current = id;
-        Ok(ring)
+        Ok((ring, id))
+    }
+
+    /// The same ring with another current key.
+    pub fn promoted(&self, id: u32) -> Result<Self, RingFault> {
+        if !self.keys.contains_key(&id) {
+            return Err(RingFault::Unknown(id));
+        }
+        Ok(Self { current: id, ..self.clone() })
     }
 
     /// The same ring without an older key: what it sealed cannot be opened any more.
@@ -169,6 +176,10 @@ impl RootKeys {
 impl Keyring for RootKeys {
     fn current(&self) -> u32 {
         self.current
+    }
+
+    fn key_ids(&self) -> Vec<u32> {
+        self.ids().collect()
     }
 
     fn key(&self, id: u32, usage: KeyUse) -> Option<SymmetricKey> {
@@ -330,8 +341,11 @@ mod tests {
 
     #[test]
     fn a_rotated_ring_seals_with_the_new_key_and_still_has_the_old() {
-        let ring = RootKeys::parse(ONE).unwrap().rotated(&[0xff; 32]).unwrap();
+        let (added, id) = RootKeys::parse(ONE).unwrap().added(&[0xff; 32]).unwrap();
+        assert_eq!((added.current(), id), (1, 2));
+        let ring = added.promoted(2).unwrap();
         assert_eq!(ring.text(), both().text());
+        assert_eq!(ring.promoted(3).map(|_| ()), Err(RingFault::Unknown(3)));
         assert_eq!((ring.current(), ring.ids().collect::<Vec<_>>()), (2, vec![1, 2]));
         assert_eq!(ring.root_text(2).unwrap().as_str(), TWO);
         assert_eq!(
@@ -342,9 +356,9 @@ mod tests {
         assert_eq!(ring.without(3).map(|_| ()), Err(RingFault::Unknown(3)));
         let mut full = ring;
         for _ in 2..RING_KEYS_MAX {
-            full = full.rotated(&[1; 32]).unwrap();
+            full = full.added(&[1; 32]).unwrap().0;
         }
-        assert_eq!(full.rotated(&[1; 32]).map(|_| ()), Err(RingFault::TooLarge));
+        assert_eq!(full.added(&[1; 32]).map(|_| ()), Err(RingFault::TooLarge));
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub fn uuid_of(parts: &[&[u8]]) -> Uuid {
 }
 
 fn tenant(oid: Oid) -> String {
-    format!("org#{oid}")
+    format!("{ALL_SETTINGS}{oid}")
 }
 
 /// The organization itself.
@@ -60,6 +60,14 @@ pub fn org_index(oid: Oid) -> Key {
 /// Partition of an organization's settings: keys, subscriptions, hive records, installation keys.
 pub fn settings(oid: Oid) -> String {
     tenant(oid)
+}
+
+/// Prefix of every organization's [`settings`].
+pub const ALL_SETTINGS: &str = "org#";
+
+/// The organization of a partition of [`settings`].
+pub fn org_of_settings(partition: &str) -> Option<Oid> {
+    Oid::parse(partition.strip_prefix(ALL_SETTINGS)?).ok()
 }
 
 /// Prefix of API keys in [`settings`].
@@ -83,9 +91,12 @@ pub fn subscription(oid: Oid, extension: &ExtensionName) -> Key {
     Key::new(tenant(oid), format!("{SUBSCRIPTIONS}{extension}"))
 }
 
+/// Prefix of all hives' records in [`settings`].
+pub const HIVES: &str = "hive#";
+
 /// Prefix of a hive's records in [`settings`].
 pub fn hive_prefix(hive: &str) -> String {
-    format!("hive#{hive}#")
+    format!("{HIVES}{hive}#")
 }
 
 /// A hive record.
@@ -137,6 +148,14 @@ pub fn install(extension: &ExtensionName, oid: Oid) -> Key {
     Key::new(installs(extension, shard), format!("{}{oid}", slot_start(slot(oid))))
 }
 
+/// Prefix of the partitions of all invocation records.
+pub const ALL_INVOCATIONS: &str = "inv#";
+
+/// Prefix of the partitions of an organization's invocation records.
+pub fn invocations(oid: Oid) -> String {
+    format!("{ALL_INVOCATIONS}{oid}#")
+}
+
 /// The slot and the organization of an entry of [`installs`], by its sort key.
 pub fn read_install(sort: &str) -> Option<(u32, Oid)> {
     let (slot, oid) = sort.split_once('#')?;
@@ -145,7 +164,7 @@ pub fn read_install(sort: &str) -> Option<(u32, Oid)> {
 
 /// An invocation record.
 pub fn invocation(oid: Oid, id: &str) -> Key {
-    Key::new(format!("inv#{oid}#{id}"), "record")
+    Key::new(format!("{}{id}", invocations(oid)), "record")
 }
 
 /// Partition of an organization's errors, sorted by component.
@@ -174,15 +193,25 @@ pub fn usage_counter(oid: Oid, at: Timestamp, sku: &str) -> Key {
     Key::new(usage(oid), format!("{}{sku}", usage_hour(at)))
 }
 
+/// Partition of the marks of an organization's metric reports.
+pub fn metered_reports(oid: Oid) -> String {
+    format!("metered#{oid}")
+}
+
 /// Remembers that a metric report was recorded.
 pub fn metered(oid: Oid, extension: &ExtensionName, key: &str) -> Key {
     let digest = digest_hex(&[key.as_bytes()]);
-    Key::new(format!("metered#{oid}"), format!("{extension}#{digest}"))
+    Key::new(metered_reports(oid), format!("{extension}#{digest}"))
+}
+
+/// Prefix of the partitions of an organization's telemetry.
+pub fn telemetry_days(oid: Oid) -> String {
+    format!("telemetry#{oid}#")
 }
 
 /// Partition of an organization's telemetry of one day since the epoch, sorted by time.
 pub fn telemetry(oid: Oid, day: i64) -> String {
-    format!("telemetry#{oid}#{day}")
+    format!("{}{day}", telemetry_days(oid))
 }
 
 /// Sort key of the first event at a time.
@@ -195,10 +224,15 @@ pub fn event(oid: Oid, at: Timestamp, id: &str) -> Key {
     Key::new(telemetry(oid, at.day()), format!("{}{id}", event_start(at)))
 }
 
+/// Prefix of the partitions of an organization's marks of deliveries to adapters.
+pub fn event_posts(oid: Oid) -> String {
+    format!("event-post#{oid}#")
+}
+
 /// Remembers a part of a webhook delivery to an adapter, by the caller's key of the delivery.
 pub fn event_post(oid: Oid, adapter: &str, key: &str, part: usize) -> Key {
     let digest = digest_hex(&[adapter.as_bytes(), key.as_bytes()]);
-    Key::new(format!("event-post#{oid}#{digest}"), format!("{part:06}"))
+    Key::new(format!("{}{digest}", event_posts(oid)), format!("{part:06}"))
 }
 
 /// How far the daily fan-out has come.
@@ -209,4 +243,9 @@ pub fn daily_cursor() -> Key {
 /// What shows whether a key ring is the one that the store's secrets were sealed with.
 pub fn key_check() -> Key {
     Key::new("platform", "key-check")
+}
+
+/// The same for one key of the ring.
+pub fn key_check_of(id: u32) -> Key {
+    Key::new("platform", format!("key-check#{id}"))
 }

@@ -35,6 +35,7 @@ pub mod daily;
 pub mod delivery;
 pub mod meter;
 pub mod redact;
+pub mod reseal;
 pub mod schema;
 
 pub mod rules;

@@ -7,6 +7,7 @@ use crate::ids::{ExtensionName, Oid};
 use crate::json::First;
 use crate::keys;
 use crate::limits;
+use crate::orgs::{self, Standing};
 use crate::ports::{Commit, Committed, Outage, Store, When, Write};
 use crate::profile::Profile;
 use crate::time::Timestamp;
@@ -110,10 +111,15 @@ pub enum Recorded {
     Now,
     /// The same key was counted before.
     Before,
+    /// The organization was deleted meanwhile.
+    Gone,
 }
 
 /// Adds usage to the counters of its hour, once per key, all of it or nothing (LC-090, LC-099).
 pub async fn record(store: &dyn Store, usage: &Usage) -> Result<Recorded, Outage> {
+    if orgs::standing(store, usage.oid).await? != Standing::Live {
+        return Ok(Recorded::Gone);
+    }
     let mut writes = vec![Write::Put {
         key: keys::metered(usage.oid, &usage.extension, &usage.key),
         data: b"1".to_vec(),

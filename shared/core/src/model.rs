@@ -19,6 +19,74 @@ pub struct Org {
     pub description: String,
     /// When it was made.
     pub created_at: Timestamp,
+    /// Set once it is deleted: from then on it is absent to everybody, and its data goes step by step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion: Option<Deletion>,
+}
+
+/// The deletion of an organization, and how far it has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deletion {
+    /// When it began.
+    pub at: Timestamp,
+    /// Who asked for it.
+    pub by: String,
+    /// What is to be done next.
+    pub step: DeletionStep,
+    /// Where the step goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// The steps of a deletion, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeletionStep {
+    /// Its extensions are told, as if it had unsubscribed.
+    Unsubscribe,
+    /// They clean up, and what is under way ends.
+    Grace,
+    /// The items of an area are removed.
+    Remove(Area),
+}
+
+/// Where an organization has data: one partition, or those of one prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Area {
+    /// Invocation records.
+    Invocations,
+    /// Telemetry events.
+    Telemetry,
+    /// Marks of deliveries to adapters.
+    EventPosts,
+    /// Errors.
+    Errors,
+    /// Usage counters.
+    Usage,
+    /// Marks of usage reports.
+    Metered,
+    /// The organization itself, its API keys, subscriptions, hive records and installation keys.
+    Settings,
+}
+
+impl Area {
+    /// Every area. The settings are last: the organization itself is among them.
+    pub const ALL: &[Self] = &[
+        Self::Invocations,
+        Self::Telemetry,
+        Self::EventPosts,
+        Self::Errors,
+        Self::Usage,
+        Self::Metered,
+        Self::Settings,
+    ];
+
+    /// The area after this one.
+    pub fn after(self) -> Option<Self> {
+        let at = Self::ALL.iter().position(|area| *area == self)?;
+        Self::ALL.get(at + 1).copied()
+    }
 }
 
 /// An API key of an organization. The key itself is not stored; its keyed hash names it.
@@ -32,6 +100,34 @@ pub struct ApiKey {
     pub created_at: Timestamp,
     /// Who made it.
     pub created_by: String,
+    /// The key of the ring that makes its hash.
+    #[serde(default = "first_ring_key")]
+    pub hashed_with: u32,
+    /// Its hash under a newer key of the ring, made when it was used: it is found by that once the older key is gone.
+    /// What names it stays its first hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehashed: Option<Rehash>,
+}
+
+/// What the ring had when a stored API key did not yet say so.
+const fn first_ring_key() -> u32 {
+    1
+}
+
+/// One more hash of an API key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rehash {
+    /// The key of the ring that makes it.
+    pub with: u32,
+    /// The hash, in hexadecimal.
+    pub hash: String,
+}
+
+impl ApiKey {
+    /// The newest key of the ring that it is found by.
+    pub fn found_with(&self) -> u32 {
+        self.rehashed.as_ref().map_or(self.hashed_with, |rehash| rehash.with)
+    }
 }
 
 /// An extension definition: the published thing.

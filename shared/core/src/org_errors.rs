@@ -8,7 +8,7 @@ use crate::keys;
 use crate::limits::{
     COMMIT_WRITES_MAX, ERROR_RETENTION, ERROR_TEXT_BYTES_MAX, ERRORS_LISTED_MAX, NAME_BYTES_MAX,
 };
-use crate::ports::{Commit, Committed, Key, Ports, Query, When, Write};
+use crate::ports::{Commit, Committed, Item, Key, Outage, Ports, Query, When, Write};
 use crate::stored;
 use crate::time::Timestamp;
 
@@ -65,6 +65,19 @@ fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
+/// The entry in an item.
+pub(crate) fn read(sort: &str, item: &Item) -> Result<OrgError, Outage> {
+    let stored: Stored = stored::read(item, sort)?;
+    Ok(OrgError {
+        component: stored.component,
+        error: stored.error,
+        first_seen: stored.ts,
+        // The expiry moves with each time it is seen.
+        last_seen: item.expires_at.map_or(stored.ts, |at| at.minus(ERROR_RETENTION)),
+        count: item.counters.get(COUNT).copied().unwrap_or(1),
+    })
+}
+
 /// The errors of an organization, by component: the first [`ERRORS_LISTED_MAX`]. An extension that says something else
 /// each time makes any number.
 pub async fn list(ports: &Ports, oid: Oid) -> Outcome<Vec<OrgError>> {
@@ -76,15 +89,7 @@ pub async fn list(ports: &Ports, oid: Oid) -> Outcome<Vec<OrgError>> {
             if ERRORS_LISTED_MAX <= found.len() {
                 return Ok(found);
             }
-            let stored: Stored = stored::read(&item, &sort)?;
-            found.push(OrgError {
-                component: stored.component,
-                error: stored.error,
-                first_seen: stored.ts,
-                // The expiry moves with each time it is seen.
-                last_seen: item.expires_at.map_or(stored.ts, |at| at.minus(ERROR_RETENTION)),
-                count: item.counters.get(COUNT).copied().unwrap_or(1),
-            });
+            found.push(read(&sort, &item)?);
         }
         match page.next {
             Some(next) => query.from = next,

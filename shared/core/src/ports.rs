@@ -252,6 +252,12 @@ pub trait Store: Send + Sync {
         self.get(key).await
     }
 
+    /// Reads many items at once, so that [`Store::recent`] has them. Which of them it then has is the store's own affair:
+    /// one whose reads cost nothing reads nothing ahead.
+    async fn read_ahead(&self, keys: &[Key]) -> Result<(), Outage> {
+        keys.iter().try_for_each(check_key)
+    }
+
     /// The live items of a range, in order.
     async fn query(&self, query: Query) -> Result<Page, Outage>;
 
@@ -315,10 +321,23 @@ pub enum KeyUse {
 pub trait Keyring: Send + Sync {
     /// The id of the newest key.
     fn current(&self) -> u32;
+    /// The ids of all keys, in order.
+    fn key_ids(&self) -> Vec<u32>;
     /// The key of this id for this use.
     fn key(&self, id: u32, usage: KeyUse) -> Option<SymmetricKey>;
     /// Whether this text is the operator's sign-in secret. Takes the same time whatever differs.
     fn is_operator(&self, secret: &str) -> bool;
+}
+
+/// The newest key of a ring, and its id.
+pub fn newest(keyring: &dyn Keyring, usage: KeyUse) -> (u32, SymmetricKey) {
+    loop {
+        let id = keyring.current();
+        // A ring always has its current key; that there is none means that it was replaced just now.
+        if let Some(key) = keyring.key(id, usage) {
+            return (id, key);
+        }
+    }
 }
 
 /// Time. A wall clock may jump; the steady one never does.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::keys::digest_bytes;
-use crate::ports::{Ids, KeyUse, Keyring, Outage};
+use crate::ports::{Ids, KeyUse, Keyring, Outage, SymmetricKey, newest};
 
 /// A sealed value: `<key id>.<base64 of nonce and ciphertext>`. It shows nothing, also in `Debug`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,8 +18,8 @@ pub struct Sealed(String);
 ///
 /// AES-256-GCM-SIV (RFC 8452): a repeated nonce gives away at most that two values are equal.
 pub fn seal(keyring: &dyn Keyring, ids: &dyn Ids, binding: &[&str], plain: &[u8]) -> Sealed {
-    let id = keyring.current();
-    let key = cipher(keyring, id).expect("the current key is in the ring");
+    let (id, key) = newest(keyring, KeyUse::Seal);
+    let key = cipher(&key);
     let random = ids.secret();
     let mut nonce = [0; NONCE_LEN];
     nonce.copy_from_slice(&random[..NONCE_LEN]);
@@ -45,7 +45,7 @@ pub fn open(
         || Outage::new("a sealed value does not open: it was changed, moved, or its key is gone");
     let (id, text) = sealed.0.split_once('.').ok_or_else(broken)?;
     let id = id.parse().map_err(|_| broken())?;
-    let key = cipher(keyring, id).ok_or_else(broken)?;
+    let key = cipher(&keyring.key(id, KeyUse::Seal).ok_or_else(broken)?);
     let mut bytes = Zeroizing::new(BASE64.decode(text).map_err(|_| broken())?);
     if bytes.len() < NONCE_LEN {
         return Err(broken());
@@ -77,9 +77,29 @@ pub fn open_text(
         .map_err(|_| Outage::new("a sealed text is not UTF-8"))
 }
 
-fn cipher(keyring: &dyn Keyring, id: u32) -> Option<LessSafeKey> {
-    let key = keyring.key(id, KeyUse::Seal)?;
-    Some(LessSafeKey::new(UnboundKey::new(&AES_256_GCM_SIV, &key[..]).expect("a key of 32 bytes")))
+fn cipher(key: &SymmetricKey) -> LessSafeKey {
+    LessSafeKey::new(UnboundKey::new(&AES_256_GCM_SIV, &key[..]).expect("a key of 32 bytes"))
+}
+
+impl Sealed {
+    /// The id of the key that sealed it; `None` where it is broken.
+    pub fn key_id(&self) -> Option<u32> {
+        self.0.split_once('.')?.0.parse().ok()
+    }
+}
+
+/// Seals anew, with the current key, what another one sealed. `None`: the current key sealed it.
+pub fn reseal(
+    keyring: &dyn Keyring,
+    ids: &dyn Ids,
+    binding: &[&str],
+    sealed: &Sealed,
+) -> Result<Option<Sealed>, Outage> {
+    if sealed.key_id() == Some(keyring.current()) {
+        return Ok(None);
+    }
+    let plain = open(keyring, binding, sealed)?;
+    Ok(Some(seal(keyring, ids, binding, &plain)))
 }
 
 fn bound(binding: &[&str]) -> [u8; 32] {

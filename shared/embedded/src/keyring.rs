@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use annex_core::keyring::{ROOT_CHARS, RingFault, RootKeys, operator_hash};
 use annex_core::limits::RING_BYTES_MAX;
@@ -33,10 +34,11 @@ pub enum RootKeyError {
     },
 }
 
-/// The [`RootKeys`] of a file. `Debug` shows nothing.
+/// The [`RootKeys`] of a file, which can be replaced while it is in use. `Debug` shows nothing.
 pub struct RootKeyring {
-    keys: RootKeys,
+    keys: RwLock<RootKeys>,
     operator: Option<Chosen>,
+    file: Option<PathBuf>,
 }
 
 /// A sign-in secret of the operator that is not a root key.
@@ -48,12 +50,12 @@ struct Chosen {
 impl RootKeyring {
     /// The ring of a text: one root key of 64 hexadecimal characters, or the JSON of [`annex_core::keyring`].
     pub fn from_hex(text: &str) -> Result<Self, RootKeyError> {
-        Ok(Self { keys: RootKeys::parse(text)?, operator: None })
+        Ok(RootKeys::parse(text)?.into())
     }
 
     /// The ring of one root key. The operator signs in with a root key's text, in either case of its letters.
     pub fn new(root: &[u8; 32]) -> Self {
-        Self { keys: RootKeys::single(root), operator: None }
+        RootKeys::single(root).into()
     }
 
     /// The ring in the file at `path`, which is made with a random key and mode 0600 where there is none. Its folder
@@ -68,7 +70,23 @@ impl RootKeyring {
             }
             read => read?,
         };
-        Self::from_hex(&text).map_err(|_| RootKeyError::MalformedFile(path.to_owned()))
+        let keys =
+            RootKeys::parse(&text).map_err(|_| RootKeyError::MalformedFile(path.to_owned()))?;
+        Ok(Self { file: Some(path.to_owned()), ..keys.into() })
+    }
+
+    /// The file that it was read from.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// Uses other keys from now on.
+    pub fn replace(&self, keys: RootKeys) {
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+    }
+
+    fn keys(&self) -> RwLockReadGuard<'_, RootKeys> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same ring with another sign-in secret for the operator than the root keys.
@@ -81,9 +99,45 @@ impl RootKeyring {
     pub fn operator_secret(&self) -> Zeroizing<String> {
         match &self.operator {
             Some(chosen) => chosen.secret.clone(),
-            None => self.keys.root_text(self.keys.current()).expect("a ring has its current key"),
+            None => {
+                let keys = self.keys();
+                keys.root_text(keys.current()).expect("a ring has its current key")
+            }
         }
     }
+}
+
+impl From<RootKeys> for RootKeyring {
+    fn from(keys: RootKeys) -> Self {
+        Self { keys: RwLock::new(keys), operator: None, file: None }
+    }
+}
+
+/// The ring in the file at `path`. A file that others can read is refused.
+pub fn read_ring(path: &Path) -> Result<RootKeys, RootKeyError> {
+    RootKeys::parse(&read(path)?).map_err(|_| RootKeyError::MalformedFile(path.to_owned()))
+}
+
+/// Changes the ring in the file at `path`: the file is replaced whole or stays as it is, also where the machine stops in
+/// the middle, and of two changes at a time one waits for the other. Answers the new ring.
+pub fn change_ring(
+    path: &Path,
+    change: impl FnOnce(&RootKeys) -> Result<RootKeys, RingFault>,
+) -> Result<RootKeys, RootKeyError> {
+    let failed = |source| RootKeyError::File { path: path.to_owned(), source };
+    let folder = folder_of(path);
+    let lock = std::fs::File::open(folder).map_err(failed)?;
+    lock.lock().map_err(failed)?;
+    let keys = change(&read_ring(path)?)?;
+    let text = Zeroizing::new(format!("{}\n", &*keys.text()));
+    let temporary = write_beside(path, &text).map_err(failed)?;
+    let renamed = std::fs::rename(&temporary, path);
+    if renamed.is_err() {
+        // It holds keys. That it cannot be removed is the smaller of two troubles.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    renamed.and_then(|()| lock.sync_all()).map_err(failed)?;
+    Ok(keys)
 }
 
 fn read(path: &Path) -> Result<Zeroizing<String>, RootKeyError> {
@@ -111,13 +165,29 @@ fn read(path: &Path) -> Result<Zeroizing<String>, RootKeyError> {
 fn create(path: &Path) -> io::Result<()> {
     let mut random = Zeroizing::new([0; ROOT_CHARS / 2]);
     aws_lc_rs::rand::fill(&mut random[..]).map_err(|_| io::Error::other("no random numbers"))?;
-    let folder = match path.parent() {
+    let text = Zeroizing::new(format!("{}\n", &*Zeroizing::new(hex::encode(&random[..]))));
+    let temporary = write_beside(path, &text)?;
+    // Unlike a rename, a link never replaces what is there.
+    let linked = std::fs::hard_link(&temporary, path);
+    std::fs::remove_file(&temporary)?;
+    match linked {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => std::fs::File::open(folder_of(path))?.sync_all(),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         Some(_) | None => Path::new("."),
-    };
+    }
+}
+
+/// Writes a new file with mode 0600 into the folder of `path`, down to the disk; answers where.
+fn write_beside(path: &Path, text: &str) -> io::Result<PathBuf> {
     let mut tag = [0; 8];
     aws_lc_rs::rand::fill(&mut tag).map_err(|_| io::Error::other("no random numbers"))?;
-    let temporary = folder.join(format!(".root-key-{}", hex::encode(tag)));
+    let temporary = folder_of(path).join(format!(".root-key-{}", hex::encode(tag)));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -126,30 +196,32 @@ fn create(path: &Path) -> io::Result<()> {
         options.mode(0o600);
     }
     let mut file = options.open(&temporary)?;
-    let text = Zeroizing::new(format!("{}\n", &*Zeroizing::new(hex::encode(&random[..]))));
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    // Unlike a rename, a link never replaces what is there.
-    let linked = written.and_then(|()| std::fs::hard_link(&temporary, path));
-    std::fs::remove_file(&temporary)?;
-    match linked {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        Ok(()) | Err(_) => std::fs::File::open(folder)?.sync_all(),
+    match file.write_all(text.as_bytes()).and_then(|()| file.sync_all()) {
+        Ok(()) => Ok(temporary),
+        Err(error) => {
+            std::fs::remove_file(&temporary)?;
+            Err(error)
+        }
     }
 }
 
 impl Keyring for RootKeyring {
     fn current(&self) -> u32 {
-        self.keys.current()
+        self.keys().current()
+    }
+
+    fn key_ids(&self) -> Vec<u32> {
+        self.keys().key_ids()
     }
 
     fn key(&self, id: u32, usage: KeyUse) -> Option<SymmetricKey> {
-        self.keys.key(id, usage)
+        self.keys().key(id, usage)
     }
 
     fn is_operator(&self, secret: &str) -> bool {
         match &self.operator {
             Some(chosen) => verify_slices_are_equal(&operator_hash(secret), &chosen.hash).is_ok(),
-            None => self.keys.is_operator(secret),
+            None => self.keys().is_operator(secret),
         }
     }
 }
@@ -212,6 +284,29 @@ mod tests {
         assert!(secrets.iter().all(|secret| *secret == secrets[0]));
     }
 
+    #[test]
+    fn a_ring_in_a_file_is_changed_whole_and_by_one_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("root-key");
+        let made = RootKeyring::load_or_create(&path).unwrap();
+        assert_eq!(made.file(), Some(&*path));
+        let add = |n| change_ring(&path, |ring| ring.added(&[n; 32]).map(|(ring, _)| ring));
+        std::thread::scope(|scope| {
+            let adds: Vec<_> = (0..8).map(|n| scope.spawn(move || add(n))).collect();
+            adds.into_iter().for_each(|add| assert!(add.join().unwrap().is_ok()));
+        });
+        assert_eq!(read_ring(&path).unwrap().key_ids(), (1..=9).collect::<Vec<_>>());
+        let before = std::fs::read(&path).unwrap();
+        assert!(change_ring(&path, |ring| ring.promoted(10)).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        let promoted = change_ring(&path, |ring| ring.promoted(9)).unwrap();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert_eq!(made.current(), 1);
+        made.replace(promoted);
+        assert_eq!((made.current(), made.key_ids().len()), (9, 9));
+        assert_eq!(RootKeyring::load_or_create(&path).unwrap().current(), 9);
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_key_file_has_mode_0600_and_one_that_others_can_read_is_refused() {
@@ -220,6 +315,8 @@ mod tests {
         let path = dir.path().join("root-key");
         RootKeyring::load_or_create(&path).unwrap();
         let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(), 0o600);
+        change_ring(&path, |ring| ring.promoted(1)).unwrap();
         assert_eq!(mode(), 0o600);
         for (mode, refused) in [(0o400, false), (0o640, true), (0o604, true), (0o610, true)] {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();

@@ -27,6 +27,6 @@ mod tests;
 pub use self::blobs::FileBlobs;
 pub use self::clock::SystemClock;
 pub use self::ids::SystemIds;
-pub use self::keyring::{RootKeyError, RootKeyring};
+pub use self::keyring::{RootKeyError, RootKeyring, change_ring, read_ring};
 pub use self::queue::{ConsumerOptions, Depth};
 pub use self::store::{Embedded, OpenError, Options};

@@ -14,7 +14,7 @@ use super::world::World;
 const MESSAGES_MAX: usize = 20_000;
 
 /// After this time a message comes back whose process has died (`VisibilityTimeout` in `template.yaml`).
-pub(crate) const VISIBILITY: Duration = Duration::from_secs(400);
+pub(crate) const VISIBILITY: Duration = LEASE;
 
 impl World {
     /// Lets everything happen that comes due until a time on the steady clock, and then lets it be that time.

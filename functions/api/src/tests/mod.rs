@@ -1,10 +1,14 @@
 //! The router, whole, on a platform in memory.
 
 mod calls;
+mod deletion;
 mod extensions;
 mod hives;
 mod hostile;
+mod keyring;
+mod operations;
 mod orgs;
 mod platform;
+mod rotation;
 mod routes;
 mod tokens;

@@ -96,6 +96,7 @@ pub(super) struct Platform {
     pub(super) store: Arc<MemoryStore>,
     pub(super) blobs: Arc<MemoryBlobs>,
     pub(super) extension: Arc<Extension>,
+    pub(super) keyring: Arc<FixedKeyring>,
 }
 
 /// An answer.
@@ -142,11 +143,12 @@ impl Platform {
         let store = Arc::new(MemoryStore::new(clock.clone()));
         let blobs = Arc::new(MemoryBlobs::new(clock.clone()));
         let extension = Arc::new(Extension::default());
+        let keyring = Arc::new(FixedKeyring::new());
         let ports = Ports {
             store: store.clone(),
             dead_letters: store.clone(),
             blobs: blobs.clone(),
-            keyring: Arc::new(FixedKeyring::new()),
+            keyring: keyring.clone(),
             clock: clock.clone(),
             ids: Arc::new(SeededIds::new(7)),
             outbound: extension.clone(),
@@ -155,7 +157,7 @@ impl Platform {
         let settings = Arc::new(Settings { public_url: "http://127.0.0.1:8080".into() });
         let telemetry = Telemetry::new(ports.clone(), calls.clone(), TELEMETRY_RETENTION);
         let app = App { ports, calls, telemetry, settings };
-        Self { router: router(app.clone()), app, clock, store, blobs, extension }
+        Self { router: router(app.clone()), app, clock, store, blobs, extension, keyring }
     }
 
     /// Sends a request as it is.

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use super::output::Format;
 use super::{
-    config, event, extension, filed, invocation, key, org, request, rule, secret, subscription,
-    usage,
+    config, dead_letters, event, extension, filed, invocation, key, keyring, org, request, rule,
+    secret, subscription, usage,
 };
 use crate::serve::ServeOptions;
 
@@ -69,7 +69,7 @@ Examples:
     Serve(ServeOptions),
     /// Ask whether the platform is up
     Health,
-    /// Organizations: create, list, show
+    /// Organizations: create, list, show, export, delete
     #[command(subcommand)]
     Org(org::Command),
     /// API keys of an organization: create, list, delete
@@ -113,6 +113,12 @@ Examples:
     /// Rules that call extensions when an event matches: list, get, set, delete
     #[command(subcommand)]
     Rule(rule::Command),
+    /// Messages that the platform gave up: list, redrive
+    #[command(subcommand)]
+    DeadLetters(dead_letters::Command),
+    /// The ring of root keys: show, add, promote, retire, reseal
+    #[command(subcommand)]
+    Keyring(keyring::Command),
     /// Print a completion script
     #[command(after_help = "\
 Examples:
@@ -213,6 +219,17 @@ mod tests {
             "rule get r",
             "rule set r --data @f",
             "rule delete r",
+            "org export",
+            "org export o",
+            "org delete o --confirm demo",
+            "dead-letters list dispatch --limit 5",
+            "dead-letters redrive resume",
+            "keyring show",
+            "keyring show --stdin",
+            "keyring add --file f",
+            "keyring promote 2 --stdin",
+            "keyring retire 1 --force",
+            "keyring reseal --dry-run",
             "completion bash",
             "completion zsh",
             "completion fish",
@@ -262,6 +279,8 @@ mod tests {
         check_refused("org create", ErrorKind::MissingRequiredArgument);
         check_refused("usage --by week", ErrorKind::InvalidValue);
         check_refused("completion powershell", ErrorKind::InvalidValue);
+        check_refused("keyring add --stdin --file f", ErrorKind::ArgumentConflict);
+        check_refused("org delete o", ErrorKind::MissingRequiredArgument);
         check_refused("usage --output yaml", ErrorKind::InvalidValue);
         // A secret is never an argument: it would stand in the shell's history.
         check_refused("secret set k value", ErrorKind::UnknownArgument);

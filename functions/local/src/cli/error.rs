@@ -56,6 +56,12 @@ impl fmt::Display for Error {
     }
 }
 
+impl From<annex_embedded::RootKeyError> for Error {
+    fn from(error: annex_embedded::RootKeyError) -> Self {
+        Self::Local(error.to_string())
+    }
+}
+
 impl std::error::Error for Error {}
 
 impl From<io::Error> for Error {

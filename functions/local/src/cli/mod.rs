@@ -5,11 +5,14 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use annex_core::keyring::RootKeys;
+use annex_core::ports::Keyring as _;
 use clap::{CommandFactory, Parser};
 
 pub mod args;
 pub mod client;
 pub mod config;
+pub mod dead_letters;
 pub mod diagnose;
 pub mod error;
 pub mod event;
@@ -19,6 +22,7 @@ pub mod hive;
 pub mod input;
 pub mod invocation;
 pub mod key;
+pub mod keyring;
 pub mod org;
 pub mod output;
 pub mod progress;
@@ -77,7 +81,7 @@ async fn run(cli: Cli) -> Result<(), Error> {
     let secret = ["ANNEX_API_KEY", "ANNEX_ROOT_KEY"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
-        .map(|value| value.trim().to_owned());
+        .map(|value| sign_in_secret(value.trim()));
     let session = Session {
         client: Client::new(&cli.url, secret)?,
         oid: cli.oid.filter(|oid| !oid.is_empty()),
@@ -100,7 +104,16 @@ async fn run(cli: Cli) -> Result<(), Error> {
         Command::Secret(command) => secret::run(command, &session).await,
         Command::Event(command) => event::run(command, &session).await,
         Command::Rule(command) => rule::run(command, &session).await,
+        Command::DeadLetters(command) => dead_letters::run(command, &session).await,
+        Command::Keyring(command) => keyring::run(command, &session).await,
     }
+}
+
+/// What is signed in with: the text itself, or of a whole key ring the current root key.
+fn sign_in_secret(text: &str) -> String {
+    let ring = text.starts_with('{').then(|| RootKeys::parse(text).ok()).flatten();
+    let root = ring.and_then(|ring| ring.root_text(ring.current()));
+    root.map_or_else(|| text.to_owned(), |root| root.to_string())
 }
 
 async fn health(session: &Session) -> Result<(), Error> {

@@ -1,9 +1,12 @@
 //! `annex org`: organizations.
 
 use http::Method;
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::error::Error;
+use super::output;
 use super::session::Session;
 
 /// What can be done with organizations.
@@ -28,6 +31,24 @@ Examples:
         /// Its id
         #[arg(value_name = "OID")]
         id: Option<String>,
+    },
+    /// Write everything that is kept of an organization, one JSON object a line
+    #[command(after_help = "\
+Examples:
+  annex org export > organization.jsonl")]
+    Export {
+        /// Its id; the one of --oid unless given
+        #[arg(value_name = "OID")]
+        id: Option<String>,
+    },
+    /// Delete an organization and everything that is kept of it; needs the root key
+    Delete {
+        /// Its id
+        #[arg(value_name = "OID")]
+        id: String,
+        /// Its name, so that no other one is deleted
+        #[arg(long, value_name = "NAME")]
+        confirm: String,
     },
 }
 
@@ -54,6 +75,18 @@ pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
             let call = session.v1(Method::GET, &["orgs", oid], oid);
             session.print_record(&call.send("reading the organization").await?)
         }
+        Command::Export { id } => {
+            let oid = match &id {
+                Some(id) => id,
+                None => session.oid()?,
+            };
+            export(oid, session).await
+        }
+        Command::Delete { id, confirm } => {
+            let call = session.operator(Method::DELETE, &["orgs", &id]);
+            let answer = call.form(&[("confirm", &confirm)]).send("deleting").await?;
+            session.print_done(&answer, &format!("deleted {id}; its data is gone in an hour"))
+        }
     }
 }
 
@@ -68,4 +101,53 @@ async fn create(name: &str, quiet: bool, session: &Session) -> Result<(), Error>
         let oid = value.pointer("/data/oid").and_then(Value::as_str).unwrap_or_default();
         format!("created organization {name}\n\n  export ANNEX_OID={oid}")
     })
+}
+
+/// A page of an export.
+#[derive(Deserialize)]
+struct Page {
+    items: Vec<Box<RawValue>>,
+    next: Option<String>,
+}
+
+/// What tells that an entry is not whole.
+#[derive(Deserialize)]
+struct Entry {
+    #[serde(default)]
+    data_in: Option<String>,
+    #[serde(default)]
+    record: Option<Box<RawValue>>,
+}
+
+async fn export(oid: &str, session: &Session) -> Result<(), Error> {
+    let odd = |error| Error::Local(format!("the platform answered something else: {error}"));
+    let mut cursor = String::new();
+    loop {
+        let call = session.v1(Method::GET, &["orgs", oid, "export"], oid);
+        let answer = call.query(&[("cursor", &cursor)]).send("exporting").await?;
+        let page: Page = serde_json::from_slice(&answer.body).map_err(odd)?;
+        for item in page.items {
+            let entry: Entry = serde_json::from_str(item.get()).map_err(odd)?;
+            match entry {
+                Entry { data_in: Some(_), record: Some(record) } => {
+                    let whole = whole(oid, &record, session).await?;
+                    output::line(&item.get().replacen(record.get(), &whole, 1))?;
+                }
+                _ => output::line(item.get())?,
+            }
+        }
+        match page.next {
+            Some(next) => cursor = next,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// The record of an invocation whose data is too large for the pages of an export.
+async fn whole(oid: &str, record: &RawValue, session: &Session) -> Result<String, Error> {
+    let value: Value = serde_json::from_str(record.get()).unwrap_or_default();
+    let id = value["id"].as_str().unwrap_or_default();
+    let call = session.v1(Method::GET, &["invocations", id], oid).query(&[("oid", oid)]);
+    let answer = call.send("reading a record").await?;
+    Ok(String::from_utf8_lossy(&answer.body).into_owned())
 }

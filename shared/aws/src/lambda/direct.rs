@@ -13,10 +13,11 @@ async fn answer(worker: &Worker, calls: &Calls, event: &RawValue) -> Result<Box<
     if Batch::is_one(event) {
         return Ok(to_raw_value(&worker.work(event).await?)?);
     }
+    worker.fresh.look().await;
     let returned = calls.run_text(event.get()).await.map_err(|outage| {
-        // The caller's function logs that the run failed; why it did stands here.
+        // Why stands here alone: what the invoker gets is an answer like any other.
         tracing::error!(source = ?outage.source, "a call could not be run: {outage}");
-        outage
+        "a call could not be run"
     })?;
     Ok(RawValue::from_string(returned)?)
 }

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use annex_core::fault::{Code, Fault};
 use annex_core::limits;
-use annex_core::ports::{Ids, Outage};
-use async_trait::async_trait;
+use annex_core::ports::{Blobs as _, Clock, Ids, Outage};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::Request;
@@ -16,20 +15,35 @@ use tokio::sync::OnceCell;
 use tower::ServiceExt as _;
 
 use super::Error;
+use super::fresh::Fresh;
 use super::request::HttpEvent;
 use super::response::Answer;
+use crate::S3Blobs;
 
 /// How long the URL of an answer that is too large is valid.
-pub(crate) const URL_TTL: Duration = Duration::from_secs(15 * 60);
+const URL_TTL: Duration = Duration::from_secs(15 * 60);
 
 /// Largest answer that is read, in bytes: an extension's largest answer and room for what is around it.
 const BODY_BYTES_MAX: usize = limits::RESPONSE_BYTES_MAX + (16 << 20);
 
 /// Where answers are put that are larger than Lambda carries.
-#[async_trait]
-pub(crate) trait Shelf: Send + Sync {
-    /// Keeps `json` and answers a URL that gives it to whoever has it, for [`URL_TTL`].
-    async fn put(&self, json: Bytes) -> Result<String, Outage>;
+pub(crate) struct Shelf {
+    /// The blobs.
+    pub blobs: S3Blobs,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Names that nobody can guess.
+    pub ids: Arc<dyn Ids>,
+}
+
+impl Shelf {
+    /// Keeps an answer's body, and answers a URL that gives it to whoever has it, for [`URL_TTL`].
+    async fn put(&self, body: Bytes) -> Result<String, Outage> {
+        let key = format!("answers/{}", hex::encode(self.ids.secret()));
+        let until = self.clock.now().plus(URL_TTL);
+        self.blobs.put(&key, body, until).await?;
+        self.blobs.link(&key, URL_TTL).await
+    }
 }
 
 /// The entry of one function.
@@ -39,7 +53,9 @@ pub(crate) struct Entry<F> {
     /// The public URL, where it is known beforehand.
     pub public_url: Option<String>,
     /// Where large answers go.
-    pub shelf: Arc<dyn Shelf>,
+    pub shelf: Shelf,
+    /// What keeps the key ring up to date.
+    pub fresh: Fresh,
     /// Made for the first request, which may be the first to know the public URL.
     pub router: OnceCell<Router>,
 }
@@ -47,6 +63,7 @@ pub(crate) struct Entry<F> {
 impl<F: Fn(String) -> Router> Entry<F> {
     /// Answers one event.
     pub(crate) async fn answer(&self, event: &RawValue) -> Result<Box<RawValue>, Error> {
+        self.fresh.look().await;
         let event = HttpEvent::read(event)?;
         let public_url = || self.public_url.clone().unwrap_or_else(|| event.public_url());
         let router = self.router.get_or_init(async || (self.make)(public_url())).await.clone();
@@ -91,9 +108,4 @@ where
         async move { entry.answer(&event.payload).await }
     }))
     .await
-}
-
-/// The key under which a large answer is kept: nobody can guess it.
-pub(crate) fn shelf_key(ids: &dyn Ids) -> String {
-    format!("answers/{}", hex::encode(ids.secret()))
 }

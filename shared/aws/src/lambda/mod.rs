@@ -6,6 +6,7 @@
 
 mod batch;
 mod direct;
+mod fresh;
 mod http;
 mod log;
 mod queue;
@@ -13,11 +14,12 @@ mod request;
 mod response;
 mod schedule;
 mod settings;
-//mod start;
+mod start;
 
+pub use self::fresh::RING_AGE_MAX;
 pub use self::log::log;
-pub use self::settings::Settings;
-//pub use self::start::{Lambda, start};
+pub use self::settings::{REFUSALS_FILED_EVERY, Settings};
+pub use self::start::{Lambda, start};
 
 /// What a function ends with that cannot start, and answers an event with that it cannot read.
 pub type Error = lambda_runtime::Error;

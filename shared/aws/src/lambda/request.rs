@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use annex_core::fault::{Code, Fault, Outcome};
+use annex_core::stored;
 use axum::body::Body;
 use axum::http::header::{CONTENT_ENCODING, COOKIE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
@@ -53,7 +54,7 @@ impl<'a> HttpEvent<'a> {
     /// Reads an event.
     pub(crate) fn read(event: &'a RawValue) -> Result<Self, Error> {
         serde_json::from_str(event.get())
-            .map_err(|error| format!("the event is not an HTTP request: {error}").into())
+            .map_err(|error| format!("the event is no request: {}", stored::fault(&error)).into())
     }
 
     /// The URL of the name that the request came to. It is the gateway's word, not a header of the client.

@@ -1,14 +1,17 @@
 //! A function behind a schedule: each event says which moment it stands for.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use annex_core::ports::{Clock, Outage};
+use annex_core::stored;
 use annex_core::time::Timestamp;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Error;
+use super::fresh::Fresh;
 
 /// What the template's schedule sends: `{"time": "<aws.scheduler.scheduled-time>"}`, filled in by the scheduler.
 #[derive(Deserialize)]
@@ -20,27 +23,27 @@ struct Tick<'a> {
 /// The moment that an event stands for. A placeholder that nobody filled in stands for now: emulators leave it.
 fn time(event: &RawValue, clock: &dyn Clock) -> Result<Timestamp, Error> {
     let tick: Tick<'_> = serde_json::from_str(event.get())
-        .map_err(|error| format!("the event is not one of the schedule: {error}"))?;
+        .map_err(|error| format!("the event is none of the schedule: {}", stored::fault(&error)))?;
     if tick.time == "<aws.scheduler.scheduled-time>" {
         return Ok(clock.now());
     }
-    Timestamp::parse(&tick.time)
-        .ok_or_else(|| format!("the time of the event is not one: {:?}", tick.time).into())
+    Timestamp::parse(&tick.time).ok_or_else(|| "the time of the event is none".into())
 }
 
 /// Serves events until the process is ended.
-pub(crate) async fn run<F>(clock: std::sync::Arc<dyn Clock>, tick: F) -> Result<(), Error>
+pub(crate) async fn run<F>(clock: Arc<dyn Clock>, fresh: Fresh, tick: F) -> Result<(), Error>
 where
     F: AsyncFn(Timestamp) -> Result<usize, Outage>,
 {
     let tick = &tick;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Box<RawValue>>| {
-        let clock = std::sync::Arc::clone(&clock);
+        let (clock, fresh) = (Arc::clone(&clock), fresh.clone());
         async move {
+            fresh.look().await;
             let time = time(&event.payload, &*clock)?;
             let sent = tick(time).await.map_err(|outage| {
                 tracing::error!(source = ?outage.source, "the schedule's work failed: {outage}");
-                outage
+                "the schedule's work failed"
             })?;
             tracing::info!(sent, "the schedule's work is done");
             Ok::<_, Error>(serde_json::json!({ "sent": sent }))

@@ -5,6 +5,10 @@ use std::time::Duration;
 use annex_core::ports::QueueName;
 
 use super::Error;
+use crate::{Queue, Queues};
+
+/// How often the same refused request is filed as an error at most, by one process: each write is billed.
+pub const REFUSALS_FILED_EVERY: Duration = Duration::from_secs(60);
 
 /// The value of `ANNEX_PUBLIC_URL` that leaves the URL to the first request: that of a function URL is not known when
 /// the function is made.
@@ -18,10 +22,8 @@ pub struct Settings {
     pub table: String,
     /// `ANNEX_BUCKET`: the name of the bucket.
     pub bucket: String,
-    /// `ANNEX_DISPATCH_QUEUE_URL` and its like for each queue.
-    pub queue_urls: Vec<(QueueName, String)>,
-    /// `ANNEX_DISPATCH_DEAD_LETTERS_URL` and its like for each queue.
-    pub dead_letters_urls: Vec<(QueueName, String)>,
+    /// `ANNEX_DISPATCH_QUEUE_URL`, `ANNEX_DISPATCH_DEAD_LETTERS_URL`, and their like for each queue.
+    pub queues: Queues,
     /// `ANNEX_KEYRING_SECRET`: the id of the secret that holds the key ring.
     pub keyring_secret: String,
     /// `ANNEX_DISPATCH_FUNCTION`: the name of the function that runs calls whose caller waits.
@@ -45,18 +47,21 @@ impl Settings {
 
     fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let mut reader = Reader { variable, wrong: Vec::new() };
-        let urls = |reader: &mut Reader<_>, kind: &str| {
-            let url = |queue: &QueueName| {
-                let name = format!("ANNEX_{}_{kind}_URL", queue.name().to_uppercase());
-                (*queue, reader.url(&name))
-            };
-            QueueName::ALL.iter().map(url).collect()
+        let queue = |reader: &mut Reader<_>, queue: QueueName| {
+            let name = queue.name().to_uppercase();
+            let url = reader.url(&format!("ANNEX_{name}_QUEUE_URL"));
+            let dead_letters_url = Some(reader.url(&format!("ANNEX_{name}_DEAD_LETTERS_URL")));
+            Some(Queue { url, dead_letters_url })
+        };
+        let queues = Queues {
+            dispatch: queue(&mut reader, QueueName::Dispatch),
+            resume: queue(&mut reader, QueueName::Resume),
+            meter: queue(&mut reader, QueueName::Meter),
         };
         let settings = Self {
             table: reader.text("ANNEX_TABLE"),
             bucket: reader.text("ANNEX_BUCKET"),
-            queue_urls: urls(&mut reader, "QUEUE"),
-            dead_letters_urls: urls(&mut reader, "DEAD_LETTERS"),
+            queues,
             keyring_secret: reader.text("ANNEX_KEYRING_SECRET"),
             dispatch_function: reader.text("ANNEX_DISPATCH_FUNCTION"),
             public_url: reader.public_url("ANNEX_PUBLIC_URL"),
@@ -66,21 +71,6 @@ impl Settings {
         };
         if reader.wrong.is_empty() { Ok(settings) } else { Err(reader.wrong.join("; ").into()) }
     }
-
-    /// The URL of a queue.
-    pub fn queue_url(&self, queue: QueueName) -> &str {
-        find(&self.queue_urls, queue)
-    }
-
-    /// The URL of a queue's dead letters.
-    pub fn dead_letters_url(&self, queue: QueueName) -> &str {
-        find(&self.dead_letters_urls, queue)
-    }
-}
-
-fn find(urls: &[(QueueName, String)], queue: QueueName) -> &str {
-    let found = urls.iter().find(|(name, _)| *name == queue);
-    found.map(|(_, url)| url.as_str()).expect("every queue's URL was read")
 }
 
 /// Reads variables, and remembers what is wrong with them.
@@ -178,8 +168,11 @@ mod tests {
     #[test]
     fn everything_is_read() {
         let settings = read("", None).unwrap();
-        assert_eq!(settings.queue_url(QueueName::Resume), "https://q/r");
-        assert_eq!(settings.dead_letters_url(QueueName::Meter), "https://q/md");
+        let meter = settings.queues.get(QueueName::Meter).unwrap();
+        assert_eq!(
+            (meter.url.as_str(), meter.dead_letters_url.as_deref()),
+            ("https://q/m", Some("https://q/md"))
+        );
         assert_eq!(settings.public_url.as_deref(), Some("https://api.example"));
         assert_eq!(settings.slow_retry_window, Duration::from_secs(6 * 3600));
         assert_eq!(settings.telemetry_retention, Duration::from_secs(30 * 86_400));

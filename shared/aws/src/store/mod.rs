@@ -15,6 +15,7 @@ use annex_core::ports::{
 };
 use async_trait::async_trait;
 
+use self::read::{BATCH_KEYS_MAX, Read};
 use self::recent::Recent;
 use crate::Clients;
 use crate::queues::{Queues, Sender, prepare};
@@ -66,6 +67,27 @@ impl Store for DynamoStore {
         let found = self.read(key).await?;
         self.recent.keep(key, found.clone(), reading).await;
         Ok(found)
+    }
+
+    async fn read_ahead(&self, keys: &[Key]) -> Result<(), Outage> {
+        keys.iter().try_for_each(check_key)?;
+        let mut unknown: Vec<Key> = Vec::new();
+        for key in keys {
+            if self.recent.get(key).await.is_none() && !unknown.contains(key) {
+                unknown.push(key.clone());
+            }
+        }
+        for keys in unknown.chunks(BATCH_KEYS_MAX) {
+            let readings: Vec<_> = keys.iter().map(|key| self.recent.reading(key)).collect();
+            for ((key, reading), found) in
+                keys.iter().zip(readings).zip(self.read_batch(keys).await?)
+            {
+                if let Read::Known(found) = found {
+                    self.recent.keep(key, found, reading).await;
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn query(&self, query: Query) -> Result<Page, Outage> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use annex_core::limits::{PAGE_BYTES_MAX, PAGE_ITEMS_MAX, SORT_KEY_BYTES_MAX};
 use annex_core::ports::{Item, Key, Outage, Page, Query, Scan, ScanPage, check_query, check_scan};
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
@@ -12,7 +12,40 @@ use super::DynamoStore;
 use super::item::{Attributes, DATA, PK, SK, Stored, key_attributes, read_key};
 use crate::outage::outage;
 
+/// Keys that one request can ask for (DynamoDB).
+pub(super) const BATCH_KEYS_MAX: usize = 100;
+
+/// What a read of many items tells of one of them.
+pub(super) enum Read {
+    /// The live item, or that there is none.
+    Known(Option<Item>),
+    /// Nothing: DynamoDB had enough before.
+    Skipped,
+}
+
 impl DynamoStore {
+    /// What stands at each of these keys, which are at most [`BATCH_KEYS_MAX`] and all different.
+    pub(super) async fn read_batch(&self, keys: &[Key]) -> Result<Vec<Read>, Outage> {
+        let asked = KeysAndAttributes::builder()
+            .set_keys(Some(keys.iter().map(key_attributes).collect()))
+            .consistent_read(true)
+            .build()
+            .expect("it has keys");
+        let request = self.client.batch_get_item().request_items(&self.table, asked);
+        let answer = request.send().await.map_err(|error| outage("items cannot be read", error))?;
+        let left = answer.unprocessed_keys.and_then(|mut all| all.remove(&self.table));
+        let left: Vec<Key> =
+            left.iter().flat_map(|left| left.keys()).map(read_key).collect::<Result<_, _>>()?;
+        let found = answer.responses.and_then(|mut all| all.remove(&self.table));
+        let mut found: HashMap<Key, Item> =
+            self.live(found.unwrap_or_default())?.into_iter().collect();
+        let read = |key: &Key| match found.remove(key) {
+            None if left.contains(key) => Read::Skipped,
+            found => Read::Known(found),
+        };
+        Ok(keys.iter().map(read).collect())
+    }
+
     /// The live item at a key.
     pub(super) async fn read(&self, key: &Key) -> Result<Option<Item>, Outage> {
         let stored = self.read_stored(key).await?;

@@ -4,13 +4,9 @@ use std::sync::Arc;
 
 use annex_aws::testing::{Sandbox, is_available};
 use annex_aws::{DynamoStore, S3Blobs};
-use annex_core::testkit::{ManualClock, MemoryBlobs, MemoryStore, blobs, store};
-use annex_core::time::Timestamp;
+use annex_core::testkit::{MemoryBlobs, MemoryStore, blobs, store};
 
-/// A clock far ahead of the emulator's, so that its TTL removes nothing that is still alive in a test.
-fn clock() -> Arc<ManualClock> {
-    Arc::new(ManualClock::new(Timestamp::from_secs(4_000_000_000)))
-}
+use crate::bench::clock;
 
 annex_core::store_contract!(dynamo_store, async {
     let clock = clock();

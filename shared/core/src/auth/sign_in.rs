@@ -4,7 +4,7 @@ use super::token::{Claims, Kind, sign};
 use crate::fault::{Code, Fault, Outcome};
 use crate::ids::Oid;
 use crate::limits::{TOKEN_TTL, TOKEN_TTL_MAX, UID_BYTES_MAX};
-use crate::orgs;
+use crate::orgs::{self, FoundApiKey, Standing};
 use crate::ports::Ports;
 use crate::time::Timestamp;
 
@@ -41,8 +41,12 @@ pub async fn sign_in(ports: &Ports, with: &SignIn) -> Outcome<String> {
         return operator(ports, oid, with.uid.as_deref(), now, exp).await;
     }
     let wrong = || Fault::new(Code::Unauthenticated, "the secret is not valid");
-    let (owner, hash, key) =
-        orgs::find_api_key(ports, oid, &with.secret).await?.ok_or_else(wrong)?;
+    let found = orgs::find_api_key(ports, oid, &with.secret).await?.ok_or_else(wrong)?;
+    if orgs::standing(&*ports.store, found.oid).await? != Standing::Live {
+        return Err(wrong());
+    }
+    orgs::rehash_api_key(ports, &with.secret, &found).await;
+    let FoundApiKey { oid: owner, hash, key, .. } = found;
     let perms = if oid.is_some() { key.permissions } else { Vec::new() };
     let claims = Claims::new(Kind::User, format!("key:{hash}"), now, exp);
     Ok(sign(ports, &Claims { oid: Some(owner), perms, key: Some(hash), ..claims }))

@@ -9,7 +9,8 @@ use crate::ids::{ExtensionName, Oid};
 use crate::keys;
 use crate::limits::{EXTENSION_TOKEN_TTL, REMOVED_INSTALL_GRACE, TOKEN_BYTES_MAX};
 use crate::model::{Definition, Subscription};
-use crate::ports::{Item, KeyUse, Ports};
+use crate::orgs::{self, Standing};
+use crate::ports::{Item, KeyUse, Ports, newest};
 use crate::stored;
 use crate::time::Timestamp;
 
@@ -99,8 +100,7 @@ pub fn extension_token(
 
 /// Signs claims with the newest key.
 pub(super) fn sign(ports: &Ports, claims: &Claims) -> String {
-    let id = ports.keyring.current();
-    let key = ports.keyring.key(id, KeyUse::Token).expect("the current key is in the ring");
+    let (id, key) = newest(&*ports.keyring, KeyUse::Token);
     let key = EncodingKey::from_secret(&key[..]).expect("a key of 32 bytes is not empty");
     let header = Header { kid: Some(id.to_string()), ..Header::new(Algorithm::HS256) };
     jsonwebtoken::encode(&header, claims, &key).expect("plain claims serialize and HS256 signs")
@@ -109,11 +109,21 @@ pub(super) fn sign(ports: &Ports, claims: &Claims) -> String {
 /// The caller behind a token: its signature, its times, and that what it was made with still stands: an API key, or
 /// for an extension its install, at most [`REMOVED_INSTALL_GRACE`] after its removal.
 ///
-/// One read of the store, none for the operator.
+/// One read of the store beside that of the organization, none for the operator.
 pub async fn verify(ports: &Ports, token: &str) -> Outcome<Caller> {
     let claims = read(ports, token)?;
     if claims.exp <= ports.clock.now().secs() {
         return Err(refused("the token has expired"));
+    }
+    if let Some(oid) = claims.oid {
+        // Keys and installs of an organization go with it; a token of the operator has nothing else to end it.
+        match orgs::standing(&*ports.store, oid).await? {
+            Standing::Live => {}
+            Standing::Gone if claims.kind != Kind::Operator => {}
+            Standing::Deleted | Standing::Gone => {
+                return Err(refused("the organization of this token was deleted"));
+            }
+        }
     }
     let kind = match claims.kind {
         // The token that an operator has for an organization is worth that organization only: an impersonated action

@@ -130,25 +130,31 @@ impl Calls {
                 impersonator,
             }),
             Err(fault) => {
-                self.file(request, &fault).await?;
+                self.file(request.oid, &request.extension, &request.action, &fault).await?;
                 Err(fault)
             }
         }
     }
 
     /// Files a refusal as an error of the organization (LC-005, LC-062).
-    async fn file(&self, request: &CallRequest, fault: &Fault) -> Outcome<()> {
+    pub(super) async fn file(
+        &self,
+        oid: Oid,
+        extension: &ExtensionName,
+        word: &str,
+        fault: &Fault,
+    ) -> Outcome<()> {
         if matches!(fault.code, Code::Internal | Code::Unavailable) {
             return Ok(());
         }
         let now = self.ports().clock.now();
-        let component = component(&request.extension, &request.action);
+        let component = component(extension, word);
         let steady = self.ports().clock.steady();
-        let times = self.inner.refusals.due(request.oid, &component, &fault.message, steady);
+        let times = self.inner.refusals.due(oid, &component, &fault.message, steady);
         if times == 0 {
             return Ok(());
         }
-        let write = org_errors::write_times(request.oid, &component, &fault.message, now, times);
+        let write = org_errors::write_times(oid, &component, &fault.message, now, times);
         let commit = Commit { writes: vec![write], ..Commit::default() };
         self.ports().store.commit(commit).await?;
         Ok(())

@@ -36,6 +36,12 @@ pub(super) enum Job {
     Later(Updates),
     /// Updates to deliver now.
     Now(Updates),
+    /// Remove the data of a deleted organization, a step at a time. How far that has come stands in the organization's
+    /// own item, so that a repeat of this message does nothing twice.
+    Erase {
+        /// The tenant.
+        oid: Oid,
+    },
 }
 
 /// The daily update of some installs of an extension.

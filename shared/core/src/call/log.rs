@@ -61,6 +61,7 @@ impl Job {
             Self::Run { oid, id, .. } => {
                 tracing::error_span!("call", %id, %oid, extension = tracing::field::Empty)
             }
+            Self::Erase { oid } => tracing::error_span!("erase", %oid),
             Self::Later(updates) | Self::Now(updates) => {
                 tracing::error_span!("updates", extension = %updates.extension)
             }
@@ -101,7 +102,7 @@ fn line(
 ) {
     tracing::info!(
         target: TARGET,
-        // The span has the same members; said twice, they would only be longer.
+        // The span has the same members: lines for people do not say them twice.
         parent: None,
         id = %record.id,
         oid = %record.oid,

@@ -9,6 +9,7 @@ mod accept;
 mod compose;
 mod control;
 mod deliver;
+mod erase;
 mod install;
 mod job;
 mod launch;
@@ -17,12 +18,16 @@ mod payload;
 mod record;
 mod refusals;
 mod replay;
+mod reseal;
 mod run;
 mod schemas;
 mod settle;
 mod sign;
 mod slots;
 mod start;
+#[cfg(test)]
+mod stored;
+mod summary;
 mod updates;
 mod view;
 
@@ -43,6 +48,7 @@ use crate::trace::Trace;
 pub use log::TARGET as LOG_TARGET;
 pub use replay::ReplayRequest;
 pub use run::Claimed;
+pub use summary::{Summary, summary};
 
 /// A request to call an action.
 #[derive(Debug, Clone)]

@@ -49,16 +49,26 @@ impl Payload {
         json: &str,
         until: Timestamp,
     ) -> Result<Self, Outage> {
-        let oid = oid.to_string();
-        let binding = ["state", &oid, extension.as_str()];
-        let sealed = seal::seal(&*ports.keyring, &*ports.ids, &binding, json.as_bytes());
         if json.len() <= limits::INLINE_BYTES_MAX {
-            return Ok(Self::Sealed(sealed));
+            return Ok(Self::Sealed(seal_state(ports, oid, extension, json)));
         }
         let key = format!("state-{}", ports.ids.uuid());
-        let text = serde_json::to_vec(&sealed).expect("sealed text can be written as JSON");
-        ports.blobs.put(&key, Bytes::from(text), until).await?;
+        Self::put_sealed(ports, &key, oid, extension, json, until).await?;
         Ok(Self::SealedBlob(key))
+    }
+
+    /// Puts a sealed text into the blobs.
+    pub(super) async fn put_sealed(
+        ports: &Ports,
+        key: &str,
+        oid: Oid,
+        extension: &ExtensionName,
+        json: &str,
+        until: Timestamp,
+    ) -> Result<(), Outage> {
+        let sealed = seal_state(ports, oid, extension, json);
+        let text = serde_json::to_vec(&sealed).expect("sealed text can be written as JSON");
+        ports.blobs.put(key, Bytes::from(text), until).await
     }
 
     /// Removes what was put into the blobs for a record that was not written. Where that fails, it expires.
@@ -78,7 +88,7 @@ impl Payload {
         extension: &ExtensionName,
     ) -> Result<Zeroizing<String>, Outage> {
         let oid = oid.to_string();
-        let binding = ["state", &oid, extension.as_str()];
+        let binding = state_binding(&oid, extension);
         match self {
             Self::Json(json) => Ok(Zeroizing::new(json.get().to_owned())),
             Self::Blob(key) => {
@@ -96,6 +106,16 @@ impl Payload {
             }
         }
     }
+}
+
+/// What the sealed state of a continuation is bound to.
+pub(super) fn state_binding<'a>(oid: &'a str, extension: &'a ExtensionName) -> [&'a str; 3] {
+    ["state", oid, extension.as_str()]
+}
+
+fn seal_state(ports: &Ports, oid: Oid, extension: &ExtensionName, json: &str) -> Sealed {
+    let oid = oid.to_string();
+    seal::seal(&*ports.keyring, &*ports.ids, &state_binding(&oid, extension), json.as_bytes())
 }
 
 async fn blob(ports: &Ports, key: &str) -> Result<Bytes, Outage> {

@@ -92,8 +92,10 @@ pub(super) enum Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Lease {
     /// On the steady clock.
+    #[serde(rename = "u")]
     pub(super) until: Timestamp,
     /// The epoch of the store in which it was taken.
+    #[serde(rename = "e", default, skip_serializing_if = "is_zero")]
     pub(super) epoch: u64,
 }
 
@@ -116,6 +118,8 @@ pub(super) struct Ending {
 }
 
 /// An invocation record.
+///
+/// Its members have short names, and what is nothing is left out: a store bills each kilobyte of an item.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     /// Names the invocation; derived from its claim, so that a repeat finds the same item.
@@ -123,51 +127,60 @@ pub(super) struct Record {
     /// The tenant.
     pub(super) oid: Oid,
     /// The extension.
+    #[serde(rename = "x")]
     pub(super) extension: ExtensionName,
     /// What is delivered.
+    #[serde(rename = "k")]
     pub(super) kind: Kind,
     /// What started it.
+    #[serde(rename = "o")]
     pub(super) origin: Origin,
     /// Hash of extension, action and data: tells a repeat from another call under the same key.
+    #[serde(rename = "f")]
     pub(super) fingerprint: String,
     /// The idempotency key that the extension sees.
     pub(super) key: String,
     /// The data as it was accepted: defaults applied, secrets not resolved.
+    #[serde(rename = "d")]
     pub(super) data: Payload,
     /// Who asked.
+    #[serde(rename = "by")]
     pub(super) ident: String,
     /// The token of the user on whose behalf an impersonated action runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     pub(super) impersonator: Option<Sealed>,
     /// Level in its chain of continuations.
-    #[serde(default)]
+    #[serde(rename = "lv", default, skip_serializing_if = "is_zero")]
     pub(super) level: u32,
     /// Depth in its chain of calls across extensions.
+    #[serde(rename = "dp")]
     pub(super) depth: u32,
     /// Names of the secrets that the extension got before in the chain.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "sec", default, skip_serializing_if = "Vec::is_empty")]
     pub(super) secrets: Vec<String>,
     /// The trace it is in, where that is another's: its caller's, or that of the call it goes on from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     pub(super) trace: Option<Trace>,
     /// The failed invocation that it is a replay of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ro", default, skip_serializing_if = "Option::is_none")]
     pub(super) replay_of: Option<Uuid>,
     /// Where it stands.
+    #[serde(rename = "s")]
     pub(super) status: Status,
     /// Who works on it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     pub(super) lease: Option<Lease>,
     /// Fast attempts that were made.
-    #[serde(default)]
+    #[serde(rename = "a", default, skip_serializing_if = "is_zero")]
     pub(super) attempts: u32,
     /// Slow retries that were scheduled.
-    #[serde(default)]
+    #[serde(rename = "sr", default, skip_serializing_if = "is_zero")]
     pub(super) slow_retries: u32,
     /// When it was claimed; for a continuation, when it was published.
+    #[serde(rename = "at")]
     pub(super) created_at: Timestamp,
     /// How it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
     pub(super) ending: Option<Ending>,
 }
 
@@ -202,6 +215,11 @@ impl Record {
         self.status == Status::Running
             && self.lease.is_some_and(|lease| lease.epoch == epoch && now < lease.until)
     }
+}
+
+/// For members that are left out.
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 /// The id that belongs to a claim: the same claim of the same tenant always has the same id, and no two tenants share

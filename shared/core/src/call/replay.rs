@@ -46,19 +46,27 @@ impl Calls {
     pub async fn replay(&self, request: ReplayRequest) -> Outcome<Reply> {
         let claim = self.claim_of(&request.caller, request.idempotency_key.as_deref())?;
         let id = id_of(request.oid, &[&claim]);
-        let old = self.replayable(&request).await?;
-        let span = log::span(id, old.oid, &old.extension);
-        self.replay_of(request, old, id).instrument(span).await
-    }
-
-    async fn replay_of(&self, request: ReplayRequest, old: Record, id: Uuid) -> Outcome<Reply> {
-        let slot = self.slot_for(&old.extension)?;
-        let fingerprint = keys::digest_hex(&[b"replay", old.id.as_bytes()])[..32].to_owned();
+        let old = Uuid::try_parse(&request.id).map_err(|_| unknown())?;
+        let fingerprint = keys::digest_hex(&[b"replay", old.as_bytes()])[..32].to_owned();
+        // What the first one got does not depend on what has changed since.
         if request.idempotency_key.is_some()
             && let Some(item) = self.standing(request.oid, id).await?
         {
             return self.repeated(&item, &fingerprint).await;
         }
+        let old = self.replayable(request.oid, old).await?;
+        let span = log::span(id, old.oid, &old.extension);
+        self.replay_of(request, old, id, fingerprint).instrument(span).await
+    }
+
+    async fn replay_of(
+        &self,
+        request: ReplayRequest,
+        old: Record,
+        id: Uuid,
+        fingerprint: String,
+    ) -> Outcome<Reply> {
+        let slot = self.slot_for(&old.extension)?;
         let now = self.ports().clock.now();
         let mut record = Record {
             id,
@@ -81,15 +89,18 @@ impl Calls {
             let text = "calls across extensions are nested too deeply";
             return Err(Fault::new(Code::DepthExceeded, text));
         }
-        let install = self.admit_replay(&mut record, request.impersonator.as_deref()).await?;
+        let install = self.install(&record).await?;
+        let user = request.impersonator.as_deref();
+        if let Err(fault) = self.admit_replay(&mut record, &install, user).await {
+            self.file(record.oid, &record.extension, record.kind.word(), &fault).await?;
+            return Err(fault);
+        }
         self.claim_record(record, install, slot, request.wait).await
     }
 
     /// The record of an invocation that may be replayed.
-    async fn replayable(&self, request: &ReplayRequest) -> Outcome<Record> {
-        let unknown = || Fault::new(Code::NotFound, "there is no such invocation");
-        let id = Uuid::try_parse(&request.id).map_err(|_| unknown())?;
-        let item = self.standing(request.oid, id).await?.ok_or_else(unknown)?;
+    async fn replayable(&self, oid: Oid, id: Uuid) -> Outcome<Record> {
+        let item = self.standing(oid, id).await?.ok_or_else(unknown)?;
         let record = Record::read(&item)?;
         match record.status {
             Status::Failed => Ok(record),
@@ -102,26 +113,24 @@ impl Calls {
         }
     }
 
-    /// Checks a replay against the definition, the subscription and the schema of now, and gives it data of its own:
-    /// those of the old record may expire before.
+    /// Checks a replay against the schema of now, and gives it data of its own: those of the old record expire before.
     async fn admit_replay(
         &self,
         record: &mut Record,
-        impersonator: Option<&str>,
-    ) -> Outcome<Install> {
+        install: &Install,
+        user: Option<&str>,
+    ) -> Outcome<()> {
         let ports = self.ports();
-        let install = self.install(record).await?;
         let until = record.created_at.plus(limits::RECORD_RETENTION);
         let text = record.data.load(ports, record.oid, &record.extension).await?;
         if let Kind::Request { action, .. } = &record.kind {
             let schema = install.schema.action(action).ok_or_else(|| unknown_action(action))?;
             if record.origin != Origin::Continuation {
-                record.impersonator = self
-                    .impersonator(record.oid, action, impersonator, schema.is_impersonated)
-                    .await?;
+                record.impersonator =
+                    self.impersonator(record.oid, action, user, schema.is_impersonated).await?;
                 let data = prepare(schema, text.as_bytes())?;
                 record.data = Payload::plain(ports, data, until).await?;
-                return Ok(install);
+                return Ok(());
             }
             if schema.is_impersonated {
                 // A continuation has no user (LC-140).
@@ -129,12 +138,16 @@ impl Calls {
             }
         }
         record.data = match &record.data {
-            Payload::Json(_) | Payload::Sealed(_) => return Ok(install),
+            Payload::Json(_) | Payload::Sealed(_) => return Ok(()),
             Payload::Blob(_) => Payload::plain(ports, text.to_string(), until).await?,
             Payload::SealedBlob(_) => {
                 Payload::sealed(ports, record.oid, &record.extension, &text, until).await?
             }
         };
-        Ok(install)
+        Ok(())
     }
+}
+
+fn unknown() -> Fault {
+    Fault::new(Code::NotFound, "there is no such invocation")
 }

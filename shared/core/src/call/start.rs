@@ -6,9 +6,11 @@ use futures_util::future::join_all;
 use tracing::Instrument as _;
 
 use crate::fault::{Code, Fault, Outcome};
+use crate::ids::Oid;
 use crate::json::Object;
 use crate::limits;
 use crate::org_errors;
+use crate::orgs::{self, Standing};
 use crate::ports::{Commit, Committed, Item, Message, Outage, Undone, When};
 use crate::stored;
 
@@ -79,7 +81,14 @@ impl Calls {
             }
             Job::Later(updates) => self.carry(&updates).await,
             Job::Now(updates) => self.update(&updates).await,
+            Job::Erase { oid } => self.erase(oid).await.map(|()| Worked::Done),
         }
+    }
+
+    /// Whether an organization was deleted: what is queued for it ends silently, but for the event that tells its
+    /// extensions.
+    async fn is_deleted(&self, oid: Oid) -> Result<bool, Outage> {
+        Ok(orgs::standing(&*self.ports().store, oid).await? != Standing::Live)
     }
 
     /// Makes an invocation from a message, and runs it.
@@ -89,6 +98,14 @@ impl Calls {
         else {
             return Ok(Worked::Later(Duration::from_secs(1)));
         };
+        let after_removal = match &start.kind {
+            Kind::Event { event } => event == "unsubscribe",
+            Kind::ErrorReport => true,
+            Kind::Request { .. } => false,
+        };
+        if after_removal && orgs::is_closed(self.ports(), start.oid).await? {
+            return Ok(Worked::Done);
+        }
         let mut record = self.new_record(&start);
         let install = match self.admit(&mut record, &start).await {
             Ok(Some(install)) => install,
@@ -98,6 +115,14 @@ impl Calls {
                     write_refused: fault.code == Code::Unavailable,
                     ..Outage::new(fault.message)
                 });
+            }
+            // An organization that is deleted has no subscription, so that nobody else pays for this look.
+            Err(fault)
+                if matches!(fault.code, Code::NotSubscribed | Code::NotFound)
+                    && self.is_deleted(start.oid).await? =>
+            {
+                start.data.forget(self.ports()).await;
+                return Ok(Worked::Done);
             }
             // An event that nobody is there for any more.
             Err(fault) if gone(&start.kind, &fault) => return Ok(Worked::Done),
@@ -239,6 +264,9 @@ impl Calls {
         };
         let record = Record::read(&item)?;
         log::found(&record);
+        if matches!(record.kind, Kind::Request { .. }) && self.is_deleted(record.oid).await? {
+            return Ok(Worked::Done);
+        }
         if record.status == Status::Waiting && record.slow_retries != slow_retries {
             return Ok(Worked::Done);
         }

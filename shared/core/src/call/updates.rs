@@ -11,8 +11,9 @@ use futures_util::future::join_all;
 use tracing::Instrument as _;
 
 use crate::ids::{ExtensionName, Oid};
+use crate::keys;
 use crate::limits;
-use crate::ports::{Commit, Outage, Outgoing, QueueName};
+use crate::ports::{Commit, Key, Outage, Outgoing, QueueName};
 use crate::time::Timestamp;
 
 use super::Calls;
@@ -54,6 +55,18 @@ impl Updates {
     }
 }
 
+/// What the delivery of updates reads: it is read for all of them together.
+fn needed(updates: &Updates) -> Vec<Key> {
+    let extension = &updates.extension;
+    let of = |(_, oid): &(u32, Oid)| {
+        let config = keys::hive(*oid, "extension_config", extension.as_str());
+        [keys::org(*oid), keys::subscription(*oid, extension), config]
+    };
+    std::iter::once(keys::definition(extension))
+        .chain(updates.installs.iter().flat_map(of))
+        .collect()
+}
+
 impl Calls {
     /// The messages that carry the updates of a day; `installs` are in the order of their minutes.
     pub(crate) fn update_messages(
@@ -80,6 +93,7 @@ impl Calls {
     pub(super) async fn update(&self, updates: &Updates) -> Result<Worked, Outage> {
         let once = updates.day.to_string();
         let start = |oid| self.event(oid, &updates.extension, "update", "annex", &once);
+        self.ports().store.read_ahead(&needed(updates)).await?;
         let starts: Vec<Start> = updates.installs.iter().map(|(_, oid)| start(*oid)).collect();
         let each = |start: &Start| {
             let span = Job::Start(Box::new(start.clone())).span();
@@ -154,10 +168,10 @@ mod tests {
     }
 
     #[test]
-    fn ten_updates_are_a_message_and_the_eleventh_is_in_the_next() {
-        let minutes: Vec<u32> = (0..11).collect();
-        check(&minutes[..10], 0, &[(&minutes[..10], 0)], None);
-        check(&minutes, 0, &[(&minutes[..10], 0), (&minutes[10..], 600)], None);
+    fn a_message_has_25_updates_and_one_more_is_in_the_next() {
+        let minutes: Vec<u32> = (0..26).map(|n| n / 2).collect();
+        check(&minutes[..25], 0, &[(&minutes[..25], 0)], None);
+        check(&minutes, 0, &[(&minutes[..25], 0), (&minutes[25..], 720)], None);
     }
 
     #[test]

@@ -1,15 +1,31 @@
 //! What callers see of an invocation: its reply, and its record.
 
 use bytes::Bytes;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
 use crate::fault::{Code, Fault, Outcome};
-use crate::ids::Oid;
+use crate::ids::{ExtensionName, Oid};
 use crate::keys;
-use crate::ports::Outage;
+use crate::ports::{Item, Outage};
 
+use super::payload::{Payload, raw};
 use super::record::{Ending, Record, Status};
 use super::{Calls, Reply};
+
+/// An invocation as an export holds it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Exported {
+    extension: ExtensionName,
+    /// The action or the event.
+    kind: String,
+    /// What its organization sees of it.
+    record: Box<RawValue>,
+    /// Where the whole record is read, when its data is too large for an export.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_in: Option<String>,
+}
 
 impl Calls {
     /// The JSON of an invocation's record as its organization sees it:
@@ -25,6 +41,26 @@ impl Calls {
         let record = Record::read(&item)?;
         self.revive(&record, item.revision).await?;
         Ok(Some(self.view(&record).await?))
+    }
+
+    /// What an export tells of the invocation in an item. Data that lies in the blobs is not in it: an export of one
+    /// page must not grow beyond bounds.
+    pub(crate) async fn exported(&self, item: &Item) -> Outcome<Exported> {
+        let mut record = Record::read(item)?;
+        let blob = |ending: &Ending| matches!(ending.data, Some(Payload::Blob(_)));
+        let is_large = record.ending.as_ref().is_some_and(blob);
+        if let Some(ending) = record.ending.as_mut().filter(|_| is_large) {
+            ending.data = Some(Payload::Json(raw("null")));
+        }
+        let view = self.view(&record).await?;
+        let view = String::from_utf8(view.into()).map_err(|_| Outage::new("a view is no text"))?;
+        let id = record.id.hyphenated();
+        Ok(Exported {
+            extension: record.extension,
+            kind: record.kind.word().to_owned(),
+            record: raw(&view),
+            data_in: is_large.then(|| format!("/v1/invocations/{id}?oid={}", record.oid)),
+        })
     }
 
     /// The reply that a caller of this record gets now.

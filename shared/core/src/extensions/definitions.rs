@@ -118,6 +118,25 @@ pub(super) fn open_secret(
     seal::open_text(ports.keyring.as_ref(), &secret_binding(name), secret)
 }
 
+/// The definition with its secrets sealed anew by the current key; `None` where that sealed them.
+pub(crate) fn resealed(
+    ports: &Ports,
+    definition: &Definition,
+) -> Result<Option<Definition>, Outage> {
+    let binding = secret_binding(&definition.name);
+    let anew = |sealed: &Sealed| seal::reseal(&*ports.keyring, &*ports.ids, &binding, sealed);
+    let mut new = definition.clone();
+    let mut changed = false;
+    let previous = new.previous_secret.as_mut().map(|previous| &mut previous.secret);
+    for secret in [&mut new.secret].into_iter().chain(previous) {
+        if let Some(sealed) = anew(secret)? {
+            *secret = sealed;
+            changed = true;
+        }
+    }
+    Ok(changed.then_some(new))
+}
+
 fn read_required(name: &ExtensionName, list: &[String]) -> Outcome<Vec<ExtensionName>> {
     if TAGS_MAX < list.len() {
         return Err(too_many("required_extensions"));

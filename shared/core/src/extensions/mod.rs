@@ -4,6 +4,7 @@ mod definitions;
 mod rotation;
 mod subscriptions;
 
+pub(crate) use definitions::resealed;
 pub use definitions::{
     DefinitionInput, create, definition, delete, list, replace, require_definition, secret,
 };

@@ -2,6 +2,7 @@
 
 mod check;
 mod records;
+mod reseal;
 
 use serde::Deserialize;
 
@@ -15,6 +16,7 @@ use crate::orgs::read_text;
 pub use check::check;
 pub(crate) use records::open_data;
 pub use records::{Change, Listing, Paging, Record, delete, get, list, rename, require, set};
+pub(crate) use reseal::{resealed, sealed_with};
 
 /// A hive: what kind of records it keeps, and who may touch them.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! API keys: shown once when they are made, stored as a keyed hash.
 //!
 //! A key is a UUID, since several real clients refuse anything else. Its first 16 bits name the key of the ring that
-//! hashes it, so that one look-up is enough after a rotation; 106 bits are random.
+//! hashes it, so that one look-up is enough after a rotation; 106 bits are random. That first hash names it for good: in
+//! listings, and in the tokens that it made.
 
 use aws_lc_rs::hmac;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::read_name;
@@ -12,8 +14,8 @@ use crate::fault::{Code, Fault, Outcome};
 use crate::ids::Oid;
 use crate::keys;
 use crate::limits::API_KEYS_PER_ORG_MAX;
-use crate::model::ApiKey;
-use crate::ports::{Commit, Committed, KeyUse, Keyring, Outage, Ports, When, Write};
+use crate::model::{ApiKey, Rehash};
+use crate::ports::{Commit, Committed, Key, KeyUse, Keyring, Outage, Ports, When, Write};
 use crate::stored;
 
 /// An API key that was just made: the only time it is shown.
@@ -43,11 +45,13 @@ pub async fn create_api_key(
             format!("nobody grants what they do not hold: {missing}"),
         ));
     }
-    let entry = ApiKey {
+    let mut entry = ApiKey {
         name: read_name(name)?,
         permissions,
         created_at: ports.clock.now(),
         created_by: caller.ident.clone(),
+        hashed_with: 0,
+        rehashed: None,
     };
     if API_KEYS_PER_ORG_MAX <= list_api_keys(ports, oid).await?.len() {
         return Err(Fault::new(
@@ -55,7 +59,8 @@ pub async fn create_api_key(
             format!("an organization has at most {API_KEYS_PER_ORG_MAX} API keys"),
         ));
     }
-    let (key, hash) = make(ports)?;
+    let (key, ring_key, hash) = make(ports)?;
+    entry.hashed_with = ring_key;
     let put = |key, data| Write::Put { key, data, expires_at: None, when: When::Absent };
     let writes = vec![
         put(keys::api_key(oid, &hash), stored::bytes(&entry)),
@@ -78,53 +83,150 @@ pub async fn delete_api_key(ports: &Ports, oid: Oid, hash: &str) -> Outcome<()> 
     if !is_hash(hash) {
         return Err(missing());
     }
-    let writes = vec![
-        Write::Delete { key: keys::api_key(oid, hash), when: When::Present },
-        Write::Delete { key: keys::api_key_owner(hash), when: When::Always },
-    ];
-    match ports.store.commit(Commit { writes, ..Commit::default() }).await? {
-        Committed::Done => Ok(()),
-        Committed::Lost { .. } => Err(missing()),
+    loop {
+        let (entry, item): (ApiKey, _) =
+            stored::load(ports, &keys::api_key(oid, hash)).await?.ok_or_else(missing)?;
+        let delete = |key| Write::Delete { key, when: When::Always };
+        let when = When::Revision(item.revision);
+        let mut writes = vec![Write::Delete { key: keys::api_key(oid, hash), when }];
+        writes.extend(names(hash, Some(&entry)).map(delete));
+        if ports.store.commit(Commit { writes, ..Commit::default() }).await? == Committed::Done {
+            return Ok(());
+        }
+        // It was used and hashed anew, or deleted, meanwhile: look again.
     }
 }
 
-/// The API key that a secret is, with its organization and its hash; only in `oid` where that is given.
+/// The entries of the index by which an API key is found.
+pub(crate) fn names<'a>(
+    hash: &'a str,
+    entry: Option<&'a ApiKey>,
+) -> impl Iterator<Item = Key> + 'a {
+    let newer = entry.and_then(|entry| entry.rehashed.as_ref()).map(|rehash| &*rehash.hash);
+    [hash].into_iter().chain(newer).map(keys::api_key_owner)
+}
+
+/// An API key that was found by its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundApiKey {
+    /// Its organization.
+    pub oid: Oid,
+    /// What names it: its first hash.
+    pub hash: String,
+    /// The key.
+    pub key: ApiKey,
+    /// Revision of its item.
+    revision: u64,
+}
+
+/// What the index of API keys says of a hash.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Owner {
+    /// It is the first hash of a key of this organization.
+    First(Oid),
+    /// It is a newer hash of the key that `hash` names.
+    Newer { oid: Oid, hash: String },
+}
+
+/// The API key that a secret is; only in `oid` where that is given.
+///
+/// It is found under the key of the ring that its text names. Once that one is retired, it is found under the newer one
+/// that hashed it when it was last used.
 pub async fn find_api_key(
     ports: &Ports,
     oid: Option<Oid>,
     secret: &str,
-) -> Outcome<Option<(Oid, String, ApiKey)>> {
-    let Some(hash) = hash(ports.keyring.as_ref(), secret) else {
-        return Ok(None);
-    };
-    let owner = match oid {
-        Some(oid) => Some(oid),
-        None => stored::load(ports, &keys::api_key_owner(&hash)).await?.map(|(oid, _)| oid),
-    };
-    let Some(owner) = owner else {
-        return Ok(None);
+) -> Outcome<Option<FoundApiKey>> {
+    let Some(key) = read(secret) else { return Ok(None) };
+    let ring = ports.keyring.as_ref();
+    let (owner, hash) = match (hash(ring, named(key), key), oid) {
+        (Some(hash), Some(oid)) => (oid, hash),
+        (Some(hash), None) => match stored::load(ports, &keys::api_key_owner(&hash)).await? {
+            Some((Owner::First(owner), _)) => (owner, hash),
+            _ => return Ok(None),
+        },
+        (None, _) => match newer(ports, key).await? {
+            Some((owner, hash)) if oid.is_none_or(|oid| oid == owner) => (owner, hash),
+            _ => return Ok(None),
+        },
     };
     let found = stored::load(ports, &keys::api_key(owner, &hash)).await?;
-    Ok(found.map(|(key, _)| (owner, hash, key)))
+    Ok(found.map(|(key, item)| FoundApiKey { oid: owner, hash, key, revision: item.revision }))
 }
 
-fn make(ports: &Ports) -> Result<(Uuid, String), Outage> {
-    let id = ports.keyring.current();
-    let id = u16::try_from(id).map_err(|_| Outage::new("the ring has more than 65,535 keys"))?;
+/// Looks under the keys of the ring that the text does not name: the current one first.
+async fn newer(ports: &Ports, key: Uuid) -> Outcome<Option<(Oid, String)>> {
+    let ring = ports.keyring.as_ref();
+    let current = ring.current();
+    let others = ring.key_ids().into_iter().rev().filter(|id| *id != current);
+    for id in [current].into_iter().chain(others) {
+        let Some(hash) = hash(ring, id, key) else { continue };
+        if let Some((Owner::Newer { oid, hash }, _)) =
+            stored::load(ports, &keys::api_key_owner(&hash)).await?
+        {
+            return Ok(Some((oid, hash)));
+        }
+    }
+    Ok(None)
+}
+
+/// Hashes an API key that was just used under the current key of the ring as well, unless it is found by that already.
+/// Where the store cannot be written, that waits for the next use.
+pub(crate) async fn rehash(ports: &Ports, secret: &str, found: &FoundApiKey) {
+    let current = ports.keyring.current();
+    if [found.key.hashed_with, found.key.found_with()].contains(&current) {
+        return;
+    }
+    let Some(new) = read(secret).and_then(|key| hash(ports.keyring.as_ref(), current, key)) else {
+        return;
+    };
+    let FoundApiKey { oid, hash, key, revision } = found.clone();
+    let before = key.rehashed.as_ref().map(|rehash| keys::api_key_owner(&rehash.hash));
+    let owner = Owner::Newer { oid, hash: hash.clone() };
+    let put = |key, data, when| Write::Put { key, data, expires_at: None, when };
+    let entry = ApiKey { rehashed: Some(Rehash { with: current, hash: new.clone() }), ..key };
+    let mut writes = vec![
+        put(keys::api_key(oid, &hash), stored::bytes(&entry), When::Revision(revision)),
+        put(keys::api_key_owner(&new), stored::bytes(&owner), When::Always),
+    ];
+    writes.extend(before.map(|key| Write::Delete { key, when: When::Always }));
+    if let Err(error) = ports.store.commit(Commit { writes, ..Commit::default() }).await {
+        tracing::warn!(source = ?error.source, "an API key could not be hashed anew: {error}");
+    }
+}
+
+fn make(ports: &Ports) -> Result<(Uuid, u32, String), Outage> {
+    let ring = ports.keyring.as_ref();
     let random = ports.ids.secret();
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&random[..16]);
-    bytes[..2].copy_from_slice(&id.to_be_bytes());
-    let key = uuid::Builder::from_custom_bytes(bytes).into_uuid();
-    let hash = hash(ports.keyring.as_ref(), &key.to_string());
-    Ok((key, hash.expect("the current key is in the ring")))
+    loop {
+        let id = ring.current();
+        let short =
+            u16::try_from(id).map_err(|_| Outage::new("the ring has more than 65,535 keys"))?;
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&random[..16]);
+        bytes[..2].copy_from_slice(&short.to_be_bytes());
+        let key = uuid::Builder::from_custom_bytes(bytes).into_uuid();
+        // A ring always has its current key; that there is none means that it was replaced just now.
+        if let Some(hash) = hash(ring, id, key) {
+            return Ok((key, id, hash));
+        }
+    }
 }
 
-/// The keyed hash of an API key; `None` for what cannot be one.
-fn hash(keyring: &dyn Keyring, secret: &str) -> Option<String> {
-    let key = Uuid::try_parse(secret).ok()?;
-    let id = u16::from_be_bytes([key.as_bytes()[0], key.as_bytes()[1]]);
-    let ring_key = keyring.key(u32::from(id), KeyUse::ApiKey)?;
+/// The key that a text is; `None` for what cannot be one.
+fn read(secret: &str) -> Option<Uuid> {
+    Uuid::try_parse(secret).ok()
+}
+
+/// The key of the ring that an API key names.
+fn named(key: Uuid) -> u32 {
+    u32::from(u16::from_be_bytes([key.as_bytes()[0], key.as_bytes()[1]]))
+}
+
+/// The keyed hash of an API key under a key of the ring; `None` where the ring has no such key.
+fn hash(keyring: &dyn Keyring, id: u32, key: Uuid) -> Option<String> {
+    let ring_key = keyring.key(id, KeyUse::ApiKey)?;
     let ring_key = hmac::Key::new(hmac::HMAC_SHA256, &ring_key[..]);
     Some(hex::encode(hmac::sign(&ring_key, key.as_bytes()).as_ref()))
 }
@@ -149,18 +251,24 @@ mod tests {
         fn key(&self, id: u32, _: KeyUse) -> Option<SymmetricKey> {
             (1..=2).contains(&id).then(|| Zeroizing::new([id as u8; 32]))
         }
+        fn key_ids(&self) -> Vec<u32> {
+            vec![1, 2]
+        }
         fn is_operator(&self, _: &str) -> bool {
             false
         }
     }
 
+    fn hash_of(text: &str) -> Option<String> {
+        read(text).and_then(|key| hash(&Ring, named(key), key))
+    }
+
     #[test]
     fn a_key_is_hashed_with_the_key_of_the_ring_that_it_names_in_any_spelling() {
-        let hash = |text: &str| hash(&Ring, text);
-        let one = hash("0001aaaa-bbbb-8ccc-8ddd-eeeeeeeeeeee");
+        let one = hash_of("0001aaaa-bbbb-8ccc-8ddd-eeeeeeeeeeee");
         assert!(one.as_deref().is_some_and(is_hash));
-        assert_eq!(hash("0001AAAABBBB8CCC8DDDEEEEEEEEEEEE"), one);
-        let two = hash("0002aaaa-bbbb-8ccc-8ddd-eeeeeeeeeeee");
+        assert_eq!(hash_of("0001AAAABBBB8CCC8DDDEEEEEEEEEEEE"), one);
+        let two = hash_of("0002aaaa-bbbb-8ccc-8ddd-eeeeeeeeeeee");
         assert!(two.is_some() && two != one);
     }
 
@@ -173,7 +281,7 @@ mod tests {
             "0001aaaa-bbbb-8ccc-8ddd-eeeeeeeeeee",
             "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
         ] {
-            assert_eq!(hash(&Ring, text), None, "{text}");
+            assert_eq!(hash_of(text), None, "{text}");
         }
     }
 }

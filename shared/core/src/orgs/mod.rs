@@ -1,16 +1,26 @@
 //! Organizations, and the API keys that act for them.
 
 mod api_keys;
+mod areas;
+mod delete;
+mod export;
 
 use crate::fault::{Code, Fault, Outcome};
 use crate::ids::Oid;
 use crate::keys;
 use crate::limits::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::model::Org;
-use crate::ports::{Commit, Committed, Item, Ports, Query, When, Write};
+use crate::ports::{Commit, Committed, Item, Outage, Ports, Query, Store, When, Write};
 use crate::stored;
 
-pub use api_keys::{NewApiKey, create_api_key, delete_api_key, find_api_key, list_api_keys};
+pub use api_keys::{
+    FoundApiKey, NewApiKey, create_api_key, delete_api_key, find_api_key, list_api_keys,
+};
+pub(crate) use api_keys::{names as api_key_names, rehash as rehash_api_key};
+pub(crate) use areas::page as area_page;
+pub use delete::delete;
+pub(crate) use delete::is_closed;
+pub use export::{ExportPage, PERMISSIONS as EXPORT_PERMISSIONS, export};
 
 /// Makes an organization; `oid` is chosen by the platform where it is not given.
 pub async fn create(
@@ -24,6 +34,7 @@ pub async fn create(
         name: read_name(name)?,
         description: read_text("description", description)?,
         created_at: ports.clock.now(),
+        deletion: None,
     };
     let commit = Commit { writes: writes(&org, When::Absent), ..Commit::default() };
     match ports.store.commit(commit).await? {
@@ -49,7 +60,35 @@ pub async fn get(ports: &Ports, oid: Oid) -> Outcome<Org> {
 async fn load(ports: &Ports, oid: Oid) -> Outcome<(Org, Item)> {
     stored::load(ports, &keys::org(oid))
         .await?
-        .ok_or_else(|| Fault::new(Code::NotFound, format!("there is no organization {oid}")))
+        .filter(|(org, _): &(Org, Item)| org.deletion.is_none())
+        .ok_or_else(|| not_found(oid))
+}
+
+fn not_found(oid: Oid) -> Fault {
+    Fault::new(Code::NotFound, format!("there is no organization {oid}"))
+}
+
+/// Whether an organization is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is.
+    Live,
+    /// It was deleted, and not all of its data is gone yet.
+    Deleted,
+    /// It never was, or nothing of it is left.
+    Gone,
+}
+
+/// Whether an organization is there, as of at most [`crate::limits::RECENT_MAX`] ago; one that was just made is there.
+pub async fn standing(store: &dyn Store, oid: Oid) -> Result<Standing, Outage> {
+    let key = keys::org(oid);
+    let item = match store.recent(&key).await? {
+        Some(item) => Some(item),
+        None => store.get(&key).await?,
+    };
+    let Some(item) = item else { return Ok(Standing::Gone) };
+    let org: Org = stored::read(&item, "org")?;
+    Ok(if org.deletion.is_none() { Standing::Live } else { Standing::Deleted })
 }
 
 /// Renames an organization, and changes its description where one is given.

@@ -193,7 +193,7 @@ mod tests {
         let refused = [
             ("101 writes of a commit, at most 100 are possible", writes(puts(101))),
             (
-                "409345 bytes of an item, at most 409344 are possible",
+                "408577 bytes of an item, at most 408576 are possible",
                 writes(vec![put(key(1, 1), item + 1)]),
             ),
             (
@@ -214,7 +214,7 @@ mod tests {
             ("a commit writes one key twice", writes([puts(3), puts(1)].concat())),
             ("a commit writes one key twice", writes([puts(30), puts(1)].concat())),
             (
-                "4502784 bytes of a commit, at most 4168704 are possible",
+                "4494336 bytes of a commit, at most 4091904 are possible",
                 writes((11..22).map(|n| put(Key::new("p", n.to_string()), item - 1)).collect()),
             ),
             ("an empty message", sends(send(0, Duration::ZERO))),

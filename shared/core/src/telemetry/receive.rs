@@ -17,6 +17,7 @@ use crate::limits::{
     MESSAGE_BYTES_MAX, RULE_CALLS_PER_EVENT_MAX, RULE_DATA_BYTES_MAX,
 };
 use crate::org_errors;
+use crate::orgs::{self, Standing};
 use crate::ports::{Commit, Committed, Item, Outgoing, When, Write};
 use crate::rules::{self, RuleCall};
 use crate::stored;
@@ -148,7 +149,8 @@ impl Telemetry {
             let _ = adapter::same_text("", delivery.secret);
             return Err(refused());
         };
-        if !found.knows(delivery.secret) {
+        let is_live = orgs::standing(&*self.ports.store, oid).await? == Standing::Live;
+        if !found.knows(delivery.secret) || !is_live {
             return Err(refused());
         }
         Ok((oid, found))

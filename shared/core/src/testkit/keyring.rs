@@ -9,7 +9,11 @@ use crate::ports::{KeyUse, Keyring, SymmetricKey};
 
 /// Keys derived from their ids alone; the operator's secret is [`FixedKeyring::OPERATOR`].
 #[derive(Debug)]
-pub struct FixedKeyring(AtomicU32);
+pub struct FixedKeyring {
+    oldest: AtomicU32,
+    current: AtomicU32,
+    newest: AtomicU32,
+}
 
 impl FixedKeyring {
     /// The operator's sign-in secret.
@@ -17,12 +21,28 @@ impl FixedKeyring {
 
     /// A ring of one key, of id 1.
     pub const fn new() -> Self {
-        Self(AtomicU32::new(1))
+        Self { oldest: AtomicU32::new(1), current: AtomicU32::new(1), newest: AtomicU32::new(1) }
     }
 
-    /// Adds a newer key.
+    /// Adds a newer key, which nothing uses yet.
+    pub fn add(&self) {
+        self.newest.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Makes the newest key the current one.
+    pub fn promote(&self) {
+        self.current.store(self.newest.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Adds a newer key, and makes it the current one.
     pub fn rotate(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.add();
+        self.promote();
+    }
+
+    /// Drops all keys but the current one.
+    pub fn retire(&self) {
+        self.oldest.store(self.current(), Ordering::Relaxed);
     }
 }
 
@@ -34,7 +54,12 @@ impl Default for FixedKeyring {
 
 impl Keyring for FixedKeyring {
     fn current(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
+        self.current.load(Ordering::Relaxed)
+    }
+
+    fn key_ids(&self) -> Vec<u32> {
+        let ends = [&self.oldest, &self.newest].map(|end| end.load(Ordering::Relaxed));
+        (ends[0]..=ends[1]).collect()
     }
 
     fn key(&self, id: u32, usage: KeyUse) -> Option<SymmetricKey> {
@@ -43,7 +68,7 @@ impl Keyring for FixedKeyring {
             KeyUse::Token => b"token",
             KeyUse::ApiKey => b"api-key",
         };
-        (1..=self.current())
+        self.key_ids()
             .contains(&id)
             .then(|| Zeroizing::new(digest_bytes(&[b"fixed", &id.to_be_bytes(), name])))
     }

@@ -47,6 +47,13 @@ impl MemoryStore {
         self.state().held.clone()
     }
 
+    /// Every live item.
+    pub fn items(&self) -> BTreeMap<Key, Item> {
+        let (state, now) = (self.state(), self.clock.now());
+        let keys = state.items.keys();
+        keys.filter_map(|key| Some((key.clone(), live(&state.items, key, now)?))).collect()
+    }
+
     /// Makes a dead letter of a queue.
     pub fn bury(&self, queue: QueueName, letter: DeadLetter) {
         self.state().dead.push((queue, letter));

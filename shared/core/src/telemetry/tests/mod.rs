@@ -22,6 +22,7 @@ use crate::ids::{ExtensionName, Oid};
 use crate::keys;
 use crate::limits::{RULE_DATA_BYTES_MAX, TELEMETRY_RETENTION};
 use crate::model::{Subscription, UserMetadata};
+use crate::orgs;
 use crate::ports::{
     Commit, Outbound, QueueName, SendFault, WebhookAnswer, WebhookRequest, When, Write,
 };
@@ -92,6 +93,7 @@ impl World {
     }
 
     async fn subscribe(&self, oid: Oid) {
+        orgs::create(self.ports(), "demo", "", Some(oid)).await.unwrap();
         let install = Subscription {
             extension: self.extension.clone(),
             created_at: START,

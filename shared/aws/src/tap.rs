@@ -1,1 +1,0 @@
-//! Counts and disturbs requests on the wire.
