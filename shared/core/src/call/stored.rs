@@ -42,6 +42,7 @@ fn every_stored_form_is_still_read() {
         Org: "org-deleted",
         Record: "record",
         Record: "record-ended",
+        Record: "record-short",
         Subscription: "subscription",
         Subscription: "subscription-removed",
         Usage: "usage",
