@@ -39,7 +39,7 @@ impl Function {
 /// A function's command, in the surroundings that the template gives it.
 pub(crate) async fn command(name: &str, sandbox: &Sandbox) -> Command {
     let mut command = Command::new(programs().await.join(name));
-    command.env_clear().kill_on_drop(true).stdin(Stdio::null());
+    command.env_clear().kill_on_drop(true).stdin(Stdio::null()).stdout(Stdio::null());
     let url = |queue| sandbox.queues.get(queue).unwrap().clone();
     for queue in QueueName::ALL {
         let (name, queue) = (queue.name().to_uppercase(), url(*queue));
