@@ -56,6 +56,10 @@ pub(crate) async fn run(
     }
     let troubles = match subject {
         Subject::Crash => deaths(backend, usual, &whole),
+        // A refusal is what the SDK answers to both, and tries again.
+        Subject::Fault if backend == Backend::Dynamo => {
+            at_each(usual, whole.calls.len(), &[Fault::FailAfter, Fault::Throttle]).collect()
+        }
         Subject::Fault => at_each(usual, whole.calls.len(), Fault::OUTAGES).collect(),
         Subject::Disorder => {
             let trouble = |&disorder: &Disorder| {
@@ -92,7 +96,8 @@ fn at_each(usual: Trouble, calls: usize, faults: &[Fault]) -> impl Iterator<Item
 
 fn deaths(backend: Backend, usual: Trouble, whole: &Outcome) -> Vec<Trouble> {
     let mut troubles: Vec<Trouble> = at_each(usual, whole.calls.len(), Fault::DEATHS).collect();
-    if backend.is_atomic() {
+    // What the client does, and how a run is waited for, has nothing to do with the adapter.
+    if backend != Backend::TwoStep {
         return troubles;
     }
     // Once the client has its answer, it makes no difference what it would have done without.

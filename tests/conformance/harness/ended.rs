@@ -23,15 +23,12 @@ impl Ended {
             let record: Value = serde_json::from_slice(data).unwrap_or_default();
             if let Some((ends, created_at)) = self.ends.get(&key.partition)
                 && *ends > 0
-                && *created_at == record["created_at"]
+                && *created_at == record["at"]
             {
                 self.twice.push(format!("{} was written after its end: {record}", key.partition));
             }
             let has_ended = is_ended(&record);
-            self.ends.insert(
-                key.partition.clone(),
-                (usize::from(has_ended), record["created_at"].clone()),
-            );
+            self.ends.insert(key.partition.clone(), (usize::from(has_ended), record["at"].clone()));
         }
     }
 
@@ -43,5 +40,5 @@ impl Ended {
 
 /// Whether a record, as it is stored, has its end.
 pub(crate) fn is_ended(record: &Value) -> bool {
-    matches!(record["status"].as_str(), Some("succeeded" | "failed"))
+    matches!(record["s"].as_str(), Some("succeeded" | "failed"))
 }

@@ -2,7 +2,7 @@
 //! calls and takes messages.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use annex_core::call::{CallSettings, Calls, Claimed, Launcher, Reply};
@@ -37,7 +37,22 @@ pub(crate) struct Process {
     pub(crate) ports: Ports,
     pub(crate) calls: Calls,
     pub(crate) telemetry: Telemetry,
-    pub(crate) router: Router,
+    router: OnceLock<Router>,
+}
+
+impl Process {
+    /// The way in.
+    pub(crate) fn router(&self) -> &Router {
+        self.router.get_or_init(|| {
+            let settings = api::Settings { public_url: "http://127.0.0.1:8080".to_owned() };
+            api::router(api::App {
+                ports: self.ports.clone(),
+                calls: self.calls.clone(),
+                telemetry: self.telemetry.clone(),
+                settings: Arc::new(settings),
+            })
+        })
+    }
 }
 
 /// What processes start from.
@@ -127,13 +142,7 @@ impl Site {
         let ports = Ports { store, blobs, ..self.ports.clone() };
         let calls = Calls::new(ports.clone(), launcher, CallSettings::default());
         let telemetry = Telemetry::new(ports.clone(), calls.clone(), TELEMETRY_RETENTION);
-        let router = api::router(api::App {
-            ports: ports.clone(),
-            calls: calls.clone(),
-            telemetry: telemetry.clone(),
-            settings: Arc::new(api::Settings { public_url: "http://127.0.0.1:8080".to_owned() }),
-        });
-        Process { life, ports, calls, telemetry, router }
+        Process { life, ports, calls, telemetry, router: OnceLock::new() }
     }
 }
 

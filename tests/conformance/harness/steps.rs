@@ -23,7 +23,7 @@ impl World {
         if step.call.is_some() || step.http.is_some() {
             let call = self.request_of(step).await?;
             let times = step.times.unwrap_or(1);
-            let router = &self.process.router;
+            let router = self.process.router();
             let replies = join_all((0..times).map(|_| call.clone().send(router))).await;
             for reply in replies {
                 self.check_reply(step, &reply)?;

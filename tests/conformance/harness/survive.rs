@@ -160,7 +160,7 @@ impl World {
         let life = self.process.life.clone();
         let reply: Option<Reply> = tokio::select! {
             biased;
-            reply = call.clone().send(&self.process.router) => Some(reply),
+            reply = call.clone().send(self.process.router()) => Some(reply),
             () = life.ended() => None,
         };
         self.revive();

@@ -180,7 +180,7 @@ impl World {
 
     /// Sends a request.
     pub(crate) async fn send(&self, call: Call) -> Reply {
-        call.send(&self.process.router).await
+        call.send(self.process.router()).await
     }
 
     /// Every process ends and another one starts.

@@ -152,3 +152,6 @@ impl Calls {
         self.watch(record, abandoned).await
     }
 }
+
+#[cfg(test)]
+mod tests;
