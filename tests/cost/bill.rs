@@ -101,7 +101,8 @@ impl Bill {
     }
 
     pub(crate) fn read_units(&self) -> f64 {
-        self.sum(|_, tally| tally.read_units)
+        // The sum of no fractions is minus zero.
+        0.0 + self.sum::<f64>(|_, tally| tally.read_units)
     }
 
     /// Bytes of the bodies that were sent to the services.
