@@ -26,7 +26,7 @@ mod telemetry;
 mod tokens;
 mod usage;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use annex_core::call::Calls;
 use annex_core::ports::Ports;
@@ -82,7 +82,9 @@ fn routes() -> OpenApiRouter<App> {
 
 /// The router.
 pub fn router(app: App) -> Router {
-    let (router, _) = routes().split_for_parts();
+    // Building them takes milliseconds, since their description is built too; a process may have many routers.
+    static ROUTES: LazyLock<Router<App>> = LazyLock::new(|| routes().split_for_parts().0);
+    let router = ROUTES.clone();
     router
         .fallback(answer::no_route)
         .method_not_allowed_fallback(answer::no_method)

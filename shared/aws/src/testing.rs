@@ -71,6 +71,7 @@ impl Sandbox {
             config,
         };
         sandbox.create_table().await;
+        sandbox.expire_items().await;
         sandbox.queues = Queues {
             dispatch: Some(sandbox.create_queue(QueueName::Dispatch).await),
             resume: Some(sandbox.create_queue(QueueName::Resume).await),
@@ -81,6 +82,23 @@ impl Sandbox {
         let secret = sandbox.clients.secrets.create_secret().name(&sandbox.secret);
         let ring = format!("{{\"current\": 1, \"key-1\": \"{ROOT_KEY}\"}}");
         secret.secret_string(ring).send().await.expect("a secret is made");
+        sandbox
+    }
+
+    /// Another world of the same account: a table without TTL, so that what has expired stays, and a bucket; its clients
+    /// go over this HTTP client. The queues are shared.
+    ///
+    /// # Panics
+    /// Where the emulator does not do what it is asked.
+    pub async fn another(&self, name: &str, client: SharedHttpClient) -> Self {
+        let config = config(&self.account, Some(client)).await;
+        let clients = Clients::from_config(&config);
+        let table = format!("{}-{name}", self.table);
+        let bucket = format!("{}-{name}", self.bucket);
+        let sandbox = Self { clients, table, bucket, config, ..self.clone() };
+        sandbox.create_table().await;
+        let bucket = sandbox.clients.s3.create_bucket().bucket(&sandbox.bucket);
+        bucket.send().await.expect("a bucket is made");
         sandbox
     }
 
@@ -118,6 +136,9 @@ impl Sandbox {
             .send()
             .await
             .expect("a table is made");
+    }
+
+    async fn expire_items(&self) {
         let ttl = TimeToLiveSpecification::builder().attribute_name("expires_at").enabled(true);
         let table = self.clients.dynamodb.update_time_to_live().table_name(&self.table);
         table

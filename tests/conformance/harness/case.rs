@@ -53,6 +53,11 @@ pub(crate) struct Case {
 }
 
 impl Case {
+    /// Whether the extension `demo` asks to be called later.
+    pub(crate) fn sheds_load(&self) -> bool {
+        self.demo.answers.values().flatten().any(|answer| answer == 429)
+    }
+
     /// The names of the organizations.
     pub(crate) fn org_names(&self) -> impl Iterator<Item = &str> {
         self.orgs.iter().map(|org| org.split('@').next().unwrap_or(org))

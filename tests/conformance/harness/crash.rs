@@ -1,108 +1,150 @@
-//! Death at every commit: a scenario is a case whose first step is what a client does. The process dies before or after
-//! one of its commits, another one starts, the client that got no answer asks again, and everything happens that is
-//! still to come. Then the promises must hold: the answer is what the step says, every message that the extension got
-//! is one that it gets without a death, errors and usage are recorded once, nothing is published twice, and there are
-//! no dead letters.
+//! Everything that may go wrong in a scenario, one thing at a time: a death, a fault of the backend, queues that deliver
+//! as they like, and what was remembered having expired.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use serde_json::Value;
+use annex_core::limits::{RECORD_RETENTION, SLOW_RETRY_WINDOW};
 
+use super::backend::Backend;
 use super::case::Case;
-use super::tap::Death;
-use super::world::{Backend, World};
+use super::disorder::Disorder;
+use super::gate::Fault;
+use super::process::Processes;
+use super::survive::{Client, Outcome, Trouble, survive};
 
-/// Runs a scenario without a death, and then once for each commit and way to die; answers how many those were.
-pub(crate) async fn run(scenario: &Case, backend: Backend) -> Result<u64, String> {
-    let (commits, whole) = survive(scenario, backend, None).await?;
-    let mut points = 0;
-    for at in 0..commits {
-        for death in [Death::Before, Death::After] {
-            let here = |error| format!("{death:?} commit {at}: {error}");
-            let (_, got) = survive(scenario, backend, Some((at, death))).await.map_err(here)?;
-            if got != whole {
-                return Err(here(format!("the extension got {got:#?}, not {whole:#?}")));
-            }
-            points += 1;
-        }
-    }
-    if points == 0 { Err("the scenario commits nothing".to_owned()) } else { Ok(points) }
+/// What is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// A death before and after each call of the backend.
+    Crash,
+    /// Each call of the backend fails, is throttled or comes late.
+    Fault,
+    /// Messages come twice, in another order, late.
+    Disorder,
+    /// Everything that was remembered has expired.
+    Expiry,
 }
 
-/// One run. Answers how many commits there were without a death, and the different messages that were delivered.
-async fn survive(
+impl Subject {
+    /// Its name in the name of a trial.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::Fault => "fault",
+            Self::Disorder => "disorder",
+            Self::Expiry => "expiry",
+        }
+    }
+}
+
+/// The processes of a world on a backend.
+fn processes(backend: Backend) -> Processes {
+    if backend.is_atomic() { Processes::One } else { Processes::Two { noticed: true } }
+}
+
+/// Tries a subject on a scenario; answers how many runs in which something went wrong those were.
+pub(crate) async fn run(
     scenario: &Case,
     backend: Backend,
-    death: Option<(u64, Death)>,
-) -> Result<(u64, BTreeSet<String>), String> {
-    let mut world = World::new(backend);
-    world.set_up(scenario).await?;
-    world.restart(death);
-    let tap = world.process.tap.clone();
-    let died = tokio::select! {
-        biased;
-        () = tap.died() => true,
-        done = live(&mut world, scenario) => { done?; false }
+    subject: Subject,
+) -> Result<usize, String> {
+    let usual = Trouble::none(processes(backend));
+    let whole = survive(scenario, backend, usual).await?;
+    if whole.calls.is_empty() {
+        return Err("the scenario calls no backend".to_owned());
+    }
+    let troubles = match subject {
+        Subject::Crash => deaths(backend, usual, &whole),
+        // A refusal is what the SDK answers to both, and tries again.
+        Subject::Fault if backend == Backend::Dynamo => {
+            at_each(usual, whole.calls.len(), &[Fault::FailAfter, Fault::Throttle]).collect()
+        }
+        Subject::Fault => at_each(usual, whole.calls.len(), Fault::OUTAGES).collect(),
+        Subject::Disorder => {
+            let trouble = |&disorder: &Disorder| {
+                // A call that is to be tried again later is given up after some hours, and that is reported.
+                let given_up = scenario.sheds_load() && SLOW_RETRY_WINDOW < disorder.delay();
+                Trouble { disorder, only_ends: given_up, ..usual }
+            };
+            Disorder::ALL.iter().map(trouble).collect()
+        }
+        Subject::Expiry => return expire(scenario, backend, usual, &whole).await,
     };
-    if died != death.is_some() {
-        return Err(format!("died: {died}"));
-    }
-    let commits = tap.commits();
-    if died {
-        world.restart(None);
-    }
-    world.settle().await?;
-    if let Some(first) = scenario.steps.first() {
-        world.step(first).await.map_err(|error| format!("the client asks again: {error}"))?;
-    }
-    for step in &scenario.steps[1..] {
-        world.step(step).await?;
-    }
-    world.settle().await?;
-    world.check_records(scenario).await?;
-    check_published(&world.process.tap.sent())?;
-    Ok((commits, delivered(&mut world)?))
-}
-
-/// What happens unless the process dies.
-async fn live(world: &mut World, scenario: &Case) -> Result<(), String> {
-    if let Some(first) = scenario.steps.first() {
-        // What it answers is looked at when it is asked again: a call that waits has another answer then.
-        let _answer = world.step(first).await;
-    }
-    world.settle().await
-}
-
-/// Each occurrence of a continuation, an event or a report was sent once.
-fn check_published(sent: &[String]) -> Result<(), String> {
-    let mut claims = BTreeSet::new();
-    for body in sent {
-        let job: Value = serde_json::from_str(body).map_err(|error| error.to_string())?;
-        if let Some(claim) = job["start"]["claim"].as_str()
-            && !claims.insert(claim.to_owned())
-        {
-            return Err(format!("{claim} was published twice"));
+    for trouble in &troubles {
+        let at = trouble.fault.and_then(|(at, _)| whole.calls.get(at));
+        let here = |error| format!("{trouble:?} ({at:?}): {error}");
+        let outcome = survive(scenario, backend, *trouble).await.map_err(here)?;
+        // An event is named by the time at which it happened.
+        let same = match scenario.steps[0].call {
+            Some(_) => outcome.delivered == whole.delivered,
+            None => messages_without_keys(&outcome) == messages_without_keys(&whole),
+        };
+        if !same {
+            let (got, want) = (outcome.delivered, &whole.delivered);
+            return Err(here(format!("the extension got {got:#?}, not {want:#?}")));
         }
     }
-    Ok(())
+    Ok(troubles.len())
 }
 
-/// The different messages that were delivered: without the token, which is made anew for each attempt, and without the
-/// requests for a schema, which every process makes.
-fn delivered(world: &mut World) -> Result<BTreeSet<String>, String> {
-    let (found, faults) = world.extensions.take();
-    if let Some(fault) = faults.first() {
-        return Err(format!("a message that no extension accepts: {fault}"));
+fn at_each(usual: Trouble, calls: usize, faults: &[Fault]) -> impl Iterator<Item = Trouble> {
+    let at =
+        move |at| faults.iter().map(move |&fault| Trouble { fault: Some((at, fault)), ..usual });
+    (0..calls).flat_map(at)
+}
+
+fn deaths(backend: Backend, usual: Trouble, whole: &Outcome) -> Vec<Trouble> {
+    let mut troubles: Vec<Trouble> = at_each(usual, whole.calls.len(), Fault::DEATHS).collect();
+    // What the client does, and how a run is waited for, has nothing to do with the adapter.
+    if backend != Backend::TwoStep {
+        return troubles;
     }
-    let messages = found.into_iter().filter(|found| found.message.get("schema_request").is_none());
-    Ok(messages
-        .map(|mut found| {
-            for part in ["request", "event"] {
-                if let Some(org) = found.message.get_mut(part).map(|part| &mut part["org"]) {
-                    org["jwt"] = Value::Null;
-                }
-            }
-            found.message.to_string()
-        })
-        .collect())
+    // Once the client has its answer, it makes no difference what it would have done without.
+    let reads = Trouble { client: Client::Reads, ..usual };
+    let unnoticed = Trouble { processes: Processes::Two { noticed: false }, ..usual };
+    troubles.extend(at_each(reads, whole.before_answer, Fault::DEATHS));
+    troubles.extend(at_each(unnoticed, whole.before_answer, Fault::DEATHS));
+    troubles
+}
+
+/// Once everything that was remembered of a request has expired, and still lies there, it is a new one.
+async fn expire(
+    scenario: &Case,
+    backend: Backend,
+    usual: Trouble,
+    whole: &Outcome,
+) -> Result<usize, String> {
+    if scenario.steps[0].call.is_none() {
+        // What is not named by a key is not remembered either.
+        return Ok(0);
+    }
+    let mut twice = scenario.clone();
+    twice.usage = scenario.usage.iter().map(|(sku, value)| (sku.clone(), 2 * value)).collect();
+    let after = [Duration::from_millis(1), Duration::from_secs(48 * 3600)];
+    for after in after {
+        let later = RECORD_RETENTION + LONGEST + after;
+        let trouble = Trouble { later: Some(later), ..usual };
+        let outcome = survive(&twice, backend, trouble).await;
+        let outcome = outcome.map_err(|error| format!("after {later:?}: {error}"))?;
+        if messages_without_keys(&outcome) != messages_without_keys(whole) {
+            let (got, want) = (outcome.delivered, &whole.delivered);
+            return Err(format!("after {later:?}: the extension got {got:#?}, not {want:#?}"));
+        }
+    }
+    Ok(after.len())
+}
+
+/// Longest that a scenario lasts.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// How often each message was delivered, whatever its key.
+fn messages_without_keys(outcome: &Outcome) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for text in &outcome.delivered {
+        let mut message: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+        message["idempotency_key"] = serde_json::Value::Null;
+        *counts.entry(message.to_string()).or_default() += 1;
+    }
+    counts
 }

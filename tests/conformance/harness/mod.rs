@@ -1,25 +1,34 @@
 //! The only code of the conformance tests that knows the platform's API.
 
+mod backend;
 mod bindings;
 mod callers;
 pub(crate) mod case;
 pub(crate) mod crash;
+mod disorder;
 mod door;
+mod ended;
 mod expect;
 mod extension;
+mod gate;
+mod process;
+mod queues;
 mod schema;
 mod steps;
+mod survive;
 mod tap;
+mod wire;
 mod world;
 
-pub(crate) use world::Backend;
+pub(crate) use backend::Backend;
 
 use case::Case;
+use process::Processes;
 use world::World;
 
 /// Runs a case; the text says what is not as it says.
 pub(crate) async fn run(case: &Case, backend: Backend) -> Result<(), String> {
-    let mut world = World::new(backend);
+    let mut world = World::new(backend, Processes::One).await;
     world.set_up(case).await.map_err(|error| format!("set-up: {error}"))?;
     for (number, step) in case.steps.iter().enumerate() {
         let at = |error| format!("step {number}: {error}");

@@ -23,7 +23,7 @@ impl World {
         if step.call.is_some() || step.http.is_some() {
             let call = self.request_of(step).await?;
             let times = step.times.unwrap_or(1);
-            let router = &self.process.router;
+            let router = self.process.router();
             let replies = join_all((0..times).map(|_| call.clone().send(router))).await;
             for reply in replies {
                 self.check_reply(step, &reply)?;
@@ -41,10 +41,10 @@ impl World {
             self.publish_again();
         } else if step.redeliver.is_some() {
             for Queued { queue, body, .. } in std::mem::take(&mut self.handed) {
-                self.process.tap.send(Outgoing { queue, body, delay: Duration::ZERO });
+                self.site.machine.send(Outgoing { queue, body, delay: Duration::ZERO });
             }
         } else if step.restart.is_some() {
-            self.restart(None);
+            self.restart();
         } else if let Some(secs) = step.jump_s {
             let now = self.clock.now();
             let by = Duration::from_secs(secs.unsigned_abs());
@@ -53,14 +53,15 @@ impl World {
             let name = step.extension.as_deref().unwrap_or("demo");
             self.change(name, change.clone());
         } else if let Some(full) = step.disk_full {
-            self.process.tap.fill_disk(full);
+            self.site.machine.fill_disk(full);
         } else if step.deliveries.is_none() {
             return Err("the step has no verb".to_owned());
         }
         Ok(())
     }
 
-    async fn request_of(&mut self, step: &Step) -> Result<Call, String> {
+    /// The request that a step sends.
+    pub(crate) async fn request_of(&mut self, step: &Step) -> Result<Call, String> {
         let org = step.org.as_deref().unwrap_or("A");
         let who = step.caller.as_deref().unwrap_or("user");
         let (method, path) = match (&step.call, &step.http) {
@@ -179,10 +180,16 @@ impl World {
         let path = format!("/v1/hive/dr-general/{oid}/rule/data");
         let call = Call::new("POST", &path).token(token);
         self.done(call.form([("data", rule.to_string().as_str())])).await?;
-        self.post_event(&oid, name, &json!({ "data": data }).to_string()).await
+        self.post_event(&oid, name, &json!({ "data": data }).to_string(), step.key.as_deref()).await
     }
 
-    async fn post_event(&self, oid: &str, extension: &str, event: &str) -> Result<(), String> {
+    async fn post_event(
+        &self,
+        oid: &str,
+        extension: &str,
+        event: &str,
+        key: Option<&str>,
+    ) -> Result<(), String> {
         let telemetry = &self.process.telemetry;
         let name = ExtensionName::parse(extension).map_err(|fault| fault.message)?;
         let parsed = Oid::parse(oid).map_err(|fault| fault.message)?;
@@ -195,7 +202,7 @@ impl World {
             secret,
             encoding: None,
             body: event.as_bytes(),
-            idempotency_key: None,
+            idempotency_key: key,
         };
         telemetry.receive(delivery).await.map_err(|fault| fault.message)?;
         Ok(())
@@ -219,7 +226,7 @@ impl World {
             if message.queue == QueueName::Resume && job["start"]["origin"] == "continuation" {
                 job["start"]["published_at"] = now.clone();
                 let body = job.to_string();
-                self.process.tap.send(Outgoing {
+                self.site.machine.send(Outgoing {
                     queue: message.queue,
                     body,
                     delay: Duration::ZERO,

@@ -2,74 +2,33 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
-use annex_core::call::{CallSettings, Calls};
 use annex_core::ids::Oid;
 use annex_core::keys;
-use annex_core::limits::{LEASE, QUEUE_RECEIVES_MAX, TELEMETRY_RETENTION};
-use annex_core::ports::{Clock as _, Handler, Message, Ports, QueueName, Store};
-use annex_core::telemetry::Telemetry;
+use annex_core::ports::{Clock as _, Ports};
 use annex_core::testkit::{FixedKeyring, ManualClock, MemoryBlobs, MemoryStore, SeededIds};
 use annex_core::time::Timestamp;
-use annex_embedded::Embedded;
-use axum::Router;
 
+use super::backend::{Backend, Backing};
 use super::bindings::Bindings;
 use super::case::{Case, Extension};
 use super::door::{Call, Reply};
 use super::extension::{Extensions, url};
+use super::gate::Gate;
+use super::process::{Process, Processes, Site};
 use super::schema;
-use super::tap::{Death, Queued, Tap};
-
-/// Where items lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Backend {
-    /// In the store of the test kit.
-    Memory,
-    /// In the store of one machine, on a disk in memory.
-    Embedded,
-}
-
-impl Backend {
-    /// Every backend.
-    pub(crate) const ALL: &[Self] = &[Self::Memory, Self::Embedded];
-
-    /// Its name in the name of a trial.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Embedded => "embedded",
-        }
-    }
-
-    fn open(self, clock: Arc<ManualClock>) -> Arc<dyn Store> {
-        match self {
-            Self::Memory => Arc::new(MemoryStore::new(clock)),
-            Self::Embedded => Embedded::in_memory(clock).expect("a disk in memory has room"),
-        }
-    }
-}
-
-/// More messages than any case needs: whoever gets here goes round in circles.
-const MESSAGES_MAX: usize = 20_000;
+use super::tap::{Machine, Queued};
 
 /// 2026-01-05, a Monday, at 10:00 UTC.
 const START: Timestamp = Timestamp::from_secs(1_767_607_200);
-
-/// What a process consists of.
-pub(crate) struct Process {
-    pub(crate) tap: Arc<Tap>,
-    pub(crate) ports: Ports,
-    pub(crate) calls: Calls,
-    pub(crate) telemetry: Telemetry,
-    pub(crate) router: Router,
-}
 
 /// A world.
 pub(crate) struct World {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) extensions: Arc<Extensions>,
+    pub(crate) site: Arc<Site>,
+    /// The process that callers reach.
     pub(crate) process: Process,
     pub(crate) bindings: Bindings,
     /// When the steps of the case began.
@@ -80,55 +39,45 @@ pub(crate) struct World {
     pub(crate) handed: Vec<Queued>,
     /// Messages that were given up.
     pub(crate) dead_letters: Vec<Queued>,
+    /// Every message comes twice in one batch.
+    pub(crate) side_by_side: bool,
     pub(crate) tokens: HashMap<String, String>,
     /// Names of the extensions and what they are now.
     pub(crate) known: HashMap<String, Extension>,
 }
 
-impl Process {
-    fn start(tap: Tap, of: &Ports) -> Self {
-        let tap = Arc::new(tap);
-        let store: Arc<dyn Store> = tap.clone();
-        let ports = Ports { store, ..of.clone() };
-        let calls =
-            Calls::new(ports.clone(), Arc::new(dispatch::InProcess), CallSettings::default());
-        let telemetry = Telemetry::new(ports.clone(), calls.clone(), TELEMETRY_RETENTION);
-        let router = api::router(api::App {
-            ports: ports.clone(),
-            calls: calls.clone(),
-            telemetry: telemetry.clone(),
-            settings: Arc::new(api::Settings { public_url: "http://127.0.0.1:8080".to_owned() }),
-        });
-        Self { tap, ports, calls, telemetry, router }
-    }
-}
-
 impl World {
     /// An empty world.
-    pub(crate) fn new(backend: Backend) -> Self {
+    pub(crate) async fn new(backend: Backend, processes: Processes) -> Self {
         let clock = Arc::new(ManualClock::auto_advancing(START));
         let extensions = Arc::new(Extensions::new(clock.clone()));
-        let items = backend.open(clock.clone());
+        let gate = Arc::new(Gate::new(clock.clone()));
+        let machine = Machine::new(clock.clone(), gate.clone(), backend.is_atomic());
+        let backing = Backing::open(backend, &clock).await;
         let ports = Ports {
-            store: items.clone(),
+            // Every process has its own way to these.
+            store: Arc::new(MemoryStore::new(clock.clone())),
+            blobs: Arc::new(MemoryBlobs::new(clock.clone())),
             // The harness keeps the queues itself, and those that were given up.
             dead_letters: Arc::new(MemoryStore::new(clock.clone())),
-            blobs: Arc::new(MemoryBlobs::new(clock.clone())),
             keyring: Arc::new(FixedKeyring::new()),
             clock: clock.clone(),
             ids: Arc::new(SeededIds::new(7)),
             outbound: extensions.clone(),
         };
-        let process = Process::start(Tap::new(items, clock.clone()), &ports);
+        let machine = (gate, Arc::new(machine));
+        let site = Site::new(clock.clone(), machine, backing, ports, processes);
         Self {
             start: clock.steady(),
             clock,
             extensions,
-            process,
+            process: site.start(),
+            site,
             bindings: Bindings::default(),
             slept: 0,
             handed: Vec::new(),
             dead_letters: Vec::new(),
+            side_by_side: false,
             tokens: HashMap::new(),
             known: HashMap::new(),
         }
@@ -161,7 +110,7 @@ impl World {
             return Err(format!("while the case was set up: {fault}"));
         }
         // Every case starts with the schemas just asked for.
-        self.restart(None);
+        self.restart();
         for name in self.known.keys() {
             let name = annex_core::ids::ExtensionName::parse(name).map_err(|f| f.to_string())?;
             let _unless_it_has_none = self.process.calls.schema(&name).await;
@@ -231,75 +180,21 @@ impl World {
 
     /// Sends a request.
     pub(crate) async fn send(&self, call: Call) -> Reply {
-        call.send(&self.process.router).await
+        call.send(self.process.router()).await
     }
 
-    /// The process ends and another one starts.
-    pub(crate) fn restart(&mut self, death: Option<(u64, Death)>) {
-        let tap = self.process.tap.restart(death);
-        self.process = Process::start(tap, &self.process.ports);
+    /// Every process ends and another one starts.
+    pub(crate) fn restart(&mut self) {
+        self.process.life.end();
+        self.site.end_worker();
+        self.site.machine.died();
+        self.site.epoch.fetch_add(1, Ordering::Relaxed);
+        self.process = self.site.start();
     }
 
     /// Seconds since the steps began.
     pub(crate) fn since(&self, at: Timestamp) -> f64 {
         at.since(self.start).as_secs_f64()
-    }
-
-    /// Lets everything happen that comes due until a time on the steady clock, and then lets it be that time.
-    pub(crate) async fn run_until(&mut self, until: Timestamp) -> Result<(), String> {
-        for _ in 0..MESSAGES_MAX {
-            let Some(message) = self.process.tap.take_first() else { break };
-            if until < message.due {
-                let due = message.due;
-                let receives = message.receives;
-                self.process.tap.put_back(message, due, receives);
-                break;
-            }
-            self.clock.advance(message.due.since(self.clock.steady()));
-            self.hand_over(message).await;
-        }
-        self.clock.advance(until.since(self.clock.steady()));
-        Ok(())
-    }
-
-    /// Lets everything happen.
-    pub(crate) async fn settle(&mut self) -> Result<(), String> {
-        for _ in 0..MESSAGES_MAX {
-            let Some(message) = self.process.tap.take_first() else { return Ok(()) };
-            self.clock.advance(message.due.since(self.clock.steady()));
-            self.hand_over(message).await;
-        }
-        Err(format!("more than {MESSAGES_MAX} messages"))
-    }
-
-    async fn hand_over(&mut self, queued: Queued) {
-        self.handed.push(queued.clone());
-        let calls = self.process.calls.clone();
-        let message = Message {
-            id: "m".to_owned(),
-            body: queued.body.clone(),
-            receives: queued.receives + 1,
-        };
-        let undone = match queued.queue {
-            QueueName::Dispatch => dispatch::Dispatch::new(calls).handle(vec![message]).await,
-            QueueName::Resume => resume::Resume::new(calls).handle(vec![message]).await,
-            QueueName::Meter => {
-                meter::Meter::new(self.process.ports.store.clone()).handle(vec![message]).await
-            }
-        };
-        let Some(undone) = undone.into_iter().next() else {
-            self.process.tap.finish(&queued);
-            return;
-        };
-        let receives = queued.receives + u32::from(undone.counts);
-        if QUEUE_RECEIVES_MAX <= receives {
-            self.process.tap.finish(&queued);
-            self.dead_letters.push(queued);
-            return;
-        }
-        let after = undone.retry_after.unwrap_or(LEASE).max(Duration::from_millis(1));
-        let due = self.clock.steady().plus(after);
-        self.process.tap.put_back(queued, due, receives);
     }
 
     async fn operator(&mut self) -> Result<String, String> {

@@ -290,7 +290,7 @@ impl Calls {
                 "the idempotency key was used for another action or other data",
             ));
         }
-        self.revive(&record, item.revision).await?;
+        self.promise(&record, item.revision).await?;
         Ok(self.reply(&record).await?)
     }
 }

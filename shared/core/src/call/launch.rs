@@ -102,10 +102,7 @@ impl Calls {
     /// Sends the message that runs a call again unless it has ended by the end of its lease, or at once where its worker
     /// is known to be gone.
     async fn watch(&self, record: &Record, abandoned: Option<u64>) -> Result<(), Outage> {
-        let rest = record.lease.map_or(Duration::ZERO, |lease| {
-            lease.until.since(self.ports().clock.steady()).min(limits::LEASE)
-        });
-        let delay = if abandoned.is_some() { Duration::ZERO } else { rest };
+        let delay = if abandoned.is_some() { Duration::ZERO } else { self.taken_for(record) };
         let (oid, id, slow_retries) = (record.oid, record.id, record.slow_retries);
         let job = Job::Run { oid, id, slow_retries, abandoned };
         let sends = vec![send(QueueName::Resume, &job, delay)];
@@ -113,19 +110,48 @@ impl Calls {
         Ok(())
     }
 
-    /// Takes up a call that somebody asks for and nobody works on: its process died before a message stood behind it.
-    /// Whoever claimed it got no answer; who repeats it, or reads its record, sees it done.
-    pub(super) async fn revive(&self, record: &Record, revision: u64) -> Result<(), Outage> {
+    /// How long a call that has not ended may still be in somebody's hands: its worker's until the lease ends, or, where
+    /// it is queued, its message's, which may just be waiting for its turn.
+    fn taken_for(&self, record: &Record) -> Duration {
         let ports = self.ports();
-        if ports.store.holds() {
+        match record.status {
+            Status::Running if !record.is_leased(ports.clock.steady(), ports.store.epoch()) => {
+                Duration::ZERO
+            }
+            Status::Running => record.lease.map_or(Duration::ZERO, |lease| {
+                lease.until.since(ports.clock.steady()).min(limits::LEASE)
+            }),
+            Status::Queued => {
+                limits::LEASE.saturating_sub(ports.clock.now().since(record.created_at))
+            }
+            Status::Waiting | Status::Succeeded | Status::Failed => Duration::ZERO,
+        }
+    }
+
+    /// Whether somebody else than a message would have to see to it that a call ends: its process may have died before a
+    /// message stood behind it. A waiting call has its own.
+    fn may_be_orphaned(&self, record: &Record) -> bool {
+        !self.ports().store.holds() && matches!(record.status, Status::Running | Status::Queued)
+    }
+
+    /// Takes up a call that somebody reads and nobody works on. Whoever claimed it got no answer.
+    pub(super) async fn revive(&self, record: &Record, revision: u64) -> Result<(), Outage> {
+        if self.may_be_orphaned(record) && self.taken_for(record).is_zero() {
+            return self.watch(record, Some(revision)).await;
+        }
+        Ok(())
+    }
+
+    /// Sees to it that a call ends whose repeat is answered 202. That answer is a promise, and whoever claimed the call
+    /// may have died before a message stood behind it: so one is sent, for when nobody else has it in hands any more.
+    pub(super) async fn promise(&self, record: &Record, revision: u64) -> Result<(), Outage> {
+        if !self.may_be_orphaned(record) {
             return Ok(());
         }
-        let orphaned = match record.status {
-            Status::Running => !record.is_leased(ports.clock.steady(), ports.store.epoch()),
-            // Its message may just be waiting for its turn.
-            Status::Queued => limits::LEASE < ports.clock.now().since(record.created_at),
-            Status::Waiting | Status::Succeeded | Status::Failed => false,
-        };
-        if orphaned { self.watch(record, Some(revision)).await } else { Ok(()) }
+        let abandoned = self.taken_for(record).is_zero().then_some(revision);
+        self.watch(record, abandoned).await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! Subscriptions: an organization's installs of extensions.
 
+use std::time::Duration;
+
 use crate::call::Calls;
 use crate::extensions::{definition, require_definition};
 use crate::fault::{Code, Fault, Outcome};
@@ -142,6 +144,9 @@ pub async fn unsubscribe(
     }
 }
 
+/// How long after a change of an install who repeats it sends its event again.
+const SENT_AGAIN_FOR: Duration = Duration::from_secs(24 * 3600);
+
 /// Where writing and sending are two steps, a process that died in between sent no event: who repeats the request, as
 /// one does who got no answer, sends it. It has the name of the first one, so it is delivered once.
 async fn send_again(
@@ -152,7 +157,12 @@ async fn send_again(
     name: &str,
     ident: &str,
 ) -> Outcome<()> {
-    if ports.store.atomic() || definition(ports, &install.extension).await?.is_none() {
+    // Later than that, the first event is forgotten, and the second one would be delivered.
+    let since = ports.clock.now().since(install.removed_at.unwrap_or(install.created_at));
+    if ports.store.atomic()
+        || SENT_AGAIN_FOR < since
+        || definition(ports, &install.extension).await?.is_none()
+    {
         return Ok(());
     }
     let sends = vec![event(calls, oid, install, name, ident)];
