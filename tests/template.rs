@@ -121,6 +121,17 @@ fn no_permission_is_for_everything() {
 }
 
 #[test]
+fn objects_outlive_their_records_and_answers_last_a_day() {
+    let template = template();
+    let bucket = resource(&template, "Bucket");
+    let days: u64 =
+        value(&bucket, "ExpirationInDays").and_then(|text| text.parse().ok()).unwrap_or(0);
+    assert!(limits::RECORD_RETENTION.as_secs() < days * 86_400);
+    let answers = "- {Id: answers, Status: Enabled, Prefix: answer-, ExpirationInDays: 1}";
+    assert!(bucket.iter().any(|line| line.trim() == answers));
+}
+
+#[test]
 fn what_is_kept_outlives_its_stack() {
     let template = template();
     for name in ["Table", "Bucket", "Keyring"] {
