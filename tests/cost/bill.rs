@@ -7,8 +7,7 @@ use annex_aws::tap::{Tally, Tap};
 use crate::stack::Observed;
 
 /// Where the prices are from.
-pub(crate) const PRICES_OF: &str =
-    "us-east-1, on demand, without free tiers, as published in November 2026";
+pub(crate) const PRICES_OF: &str = "us-east-1, on demand, without free tiers, noted on 2026-11-30";
 
 /// A price: what is billed, and how many dollars a million of it are.
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +100,8 @@ impl Bill {
     }
 
     pub(crate) fn read_units(&self) -> f64 {
-        self.sum(|_, tally| tally.read_units)
+        // The sum of no fractions is minus zero.
+        0.0 + self.sum::<f64>(|_, tally| tally.read_units)
     }
 
     /// Bytes of the bodies that were sent to the services.

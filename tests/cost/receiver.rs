@@ -55,10 +55,9 @@ fn schema() -> Value {
         "requirements": [["url"]],
     });
     let action = json!({ "short_description": "look", "parameters": parameters });
-    let free = json!({ "short_description": "go on", "parameters": { "fields": {} } });
     json!({
         "config_schema": { "fields": {} },
-        "request_schema": { "scan": action, "flaky": action, "fan": action, "step": free },
+        "request_schema": { "scan": action, "flaky": action, "fan": action, "step": action },
         "required_events": ["update"],
     })
 }

@@ -1,6 +1,6 @@
 //! How a Lambda function starts, and how it takes its events.
 //!
-//! [`start`] reads the settings and builds the clients, once per process; the [`Lambda`] it answers gives the ports and
+//! [`start()`] reads the settings and builds the clients, once per process; the [`Lambda`] it answers gives the ports and
 //! serves one kind of event until the process is ended. **Invariant:** nothing is decided here that is not about Lambda,
 //! and every event from outside is read leniently where it may be and refused where it may not: none ends the process.
 

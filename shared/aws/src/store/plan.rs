@@ -282,3 +282,50 @@ fn replace(key: &Key, seen: Option<&Stored>, item: Item, now: Now) -> Request {
     let condition = expression.same(seen);
     expression.request(Action::Put(attributes(key, item, now.writer)), Some(condition))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Now = Now { at: Timestamp::from_secs(1), writer: [1; 8] };
+
+    fn counters(count: usize, amount: i128) -> Write {
+        Write::Tally {
+            key: Key::new("p", "s"),
+            data: Vec::new(),
+            add: (0..count).map(|n| (n.to_string(), amount)).collect(),
+            expires_at: Some(NOW.at),
+        }
+    }
+
+    #[test]
+    fn the_largest_update_fits_the_limits_of_expressions() {
+        let largest = request(&counters(COUNTERS_PER_UPDATE_MAX, 1), &Basis::Unknown, NOW).unwrap();
+        let Action::Update(_, update) = &largest.action else { panic!("{:?}", largest.action) };
+        let condition = largest.condition.unwrap();
+        assert!(update.len() <= 4_096 && condition.len() <= 4_096, "{}", condition.len());
+        let is_operator = |word: &&str| ["AND", "OR", "BETWEEN", "<>", ">"].contains(word);
+        let functions = condition.matches("attribute_").count();
+        assert!(condition.split(' ').filter(is_operator).count() + functions <= 300);
+        // No attribute stands in an expression by its name: it could be a reserved word.
+        let words = [update.as_str(), &condition].concat().replace(['(', ')', ','], " ");
+        assert!(words.split_whitespace().all(|word| !largest.names.values().any(|it| it == word)));
+        assert!(largest.names.keys().chain(largest.values.keys()).all(|it| words.contains(&**it)));
+    }
+
+    #[test]
+    fn a_tally_is_read_first_where_an_update_cannot_hold_it() {
+        for (write, is_blind) in [
+            (counters(COUNTERS_PER_UPDATE_MAX, 1), true),
+            (counters(COUNTERS_PER_UPDATE_MAX + 1, 1), false),
+            (counters(1, ADDED_MAX), true),
+            (counters(1, ADDED_MAX + 1), false),
+            (counters(1, -ADDED_MAX), true),
+            (counters(1, -ADDED_MAX - 1), false),
+            (counters(1, i128::MIN), false),
+        ] {
+            assert_eq!(request(&write, &Basis::Unknown, NOW).is_some(), is_blind);
+            assert!(request(&write, &Basis::Seen(None), NOW).is_some());
+        }
+    }
+}

@@ -11,7 +11,10 @@ use annex_core::ports::{
 };
 use annex_core::testkit::ManualClock;
 use annex_core::time::Timestamp;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 
 /// A clock far ahead of the emulator's, so that its TTL removes nothing that is still alive in a test.
 pub(crate) fn clock() -> Arc<ManualClock> {
@@ -98,6 +101,19 @@ impl Bench {
     pub(crate) fn dead_letters_url(&self, queue: QueueName) -> &str {
         self.sandbox.queues.get(queue).unwrap().dead_letters_url.as_deref().unwrap()
     }
+}
+
+/// Clients without an emulator, over an HTTP client of the test's own. Nothing is read from the environment.
+pub(crate) fn clients_of_nothing(client: SharedHttpClient) -> Clients {
+    let keys = Credentials::new("test", "test", None, None, "test");
+    let config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(SharedCredentialsProvider::new(keys))
+        .endpoint_url("http://127.0.0.1:1")
+        .http_client(client)
+        .build();
+    Clients::from_config(&config)
 }
 
 pub(crate) fn put(key: &Key, data: &[u8], when: When) -> Write {

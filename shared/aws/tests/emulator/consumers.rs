@@ -10,12 +10,15 @@ use annex_core::ports::{Handler, Message, QueueName, Undone};
 use async_trait::async_trait;
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 
-use crate::bench::{Bench, message};
+use crate::bench::{Bench, clients_of_nothing, message};
+
+/// Whether a message of this body is undone: when it may come back, in seconds, and whether the receive counts.
+type Script = fn(&str) -> Option<(Option<u64>, bool)>;
 
 /// Answers each message by its body.
 struct Scripted {
     got: Mutex<Vec<Message>>,
-    undone: fn(&str) -> Option<(Option<u64>, bool)>,
+    undone: Script,
 }
 
 #[async_trait]
@@ -85,9 +88,8 @@ async fn failed_messages_come_back_when_they_ask_and_waiting_ones_are_replaced_b
         answer.batch_item_failures.iter().map(|failure| names[&*failure.item_identifier]).collect();
     failed.sort_unstable();
     assert_eq!(failed, ["failed", "failed-at-once", "failed-late"]);
-    let got = handler.got.lock().unwrap();
+    let got = std::mem::take(&mut *handler.got.lock().unwrap());
     assert!(got.iter().all(|message| message.receives == 1 && names[&*message.id] == message.body));
-    drop(got);
     let seen = bench.tap.take_seen();
     let requests: Vec<_> =
         seen.iter().map(|seen| (&*seen.name, seen.tally.messages, &*seen.delays)).collect();
@@ -135,7 +137,7 @@ async fn a_batch_with_a_nameless_message_comes_back_whole_and_unknown_names_are_
         }
     }
     let tap = annex_aws::tap::Tap::new();
-    let clients = annex_aws::Clients::with_http_client(tap.client()).await;
+    let clients = clients_of_nothing(tap.client());
     let consumer = QueueConsumer::new(&clients, "http://127.0.0.1:1/q");
     let mut nameless = SqsEvent::default();
     nameless.records = vec![SqsMessage::default()];

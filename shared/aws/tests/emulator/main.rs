@@ -1,5 +1,10 @@
 //! The adapters against an emulator of AWS: `scripts/aws/with-emulator cargo test -p annex-aws`.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "all of this is tests, also what stands in no test function"
+)]
+
 mod bench;
 mod bills;
 mod consumers;

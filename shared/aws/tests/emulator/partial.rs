@@ -3,10 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use annex_aws::{Clients, DynamoStore, Queue, Queues};
+use annex_aws::{DynamoStore, Queue, Queues};
 use annex_core::ports::{Commit, Outage, QueueName, Store as _};
-use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
 };
@@ -14,7 +12,7 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_types::body::SdkBody;
 use serde_json::{Value, json};
 
-use crate::bench::{clock, message};
+use crate::bench::{clients_of_nothing, clock, message};
 
 /// Answers each batch: for each body, how often it is refused before it is taken.
 #[derive(Debug, Clone)]
@@ -61,17 +59,10 @@ async fn send(
     let moody =
         Moody { refused: Arc::new(Mutex::new(refused)), batches: Arc::default(), is_sender_fault };
     let connector = SharedHttpConnector::new(moody.clone());
-    let keys = Credentials::new("test", "test", None, None, "test");
-    let config = SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("us-east-1"))
-        .credentials_provider(SharedCredentialsProvider::new(keys))
-        .endpoint_url("http://127.0.0.1:1")
-        .http_client(http_client_fn(move |_, _| connector.clone()))
-        .build();
+    let clients = clients_of_nothing(http_client_fn(move |_, _| connector.clone()));
     let queue = Queue { url: "http://127.0.0.1:1/q".to_owned(), dead_letters_url: None };
     let queues = Queues { meter: Some(queue), ..Queues::default() };
-    let store = DynamoStore::new(&Clients::from_config(&config), "none", queues, clock());
+    let store = DynamoStore::new(&clients, "none", queues, clock());
     let sends = ["a", "b", "c"].iter().map(|body| message(QueueName::Meter, body)).collect();
     let done = store.commit(Commit { sends, ..Commit::default() }).await;
     let batches = moody.batches.lock().unwrap().clone();

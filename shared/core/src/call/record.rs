@@ -92,10 +92,10 @@ pub(super) enum Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Lease {
     /// On the steady clock.
-    #[serde(rename = "u")]
+    #[serde(rename = "u", alias = "until")]
     pub(super) until: Timestamp,
     /// The epoch of the store in which it was taken.
-    #[serde(rename = "e", default, skip_serializing_if = "is_zero")]
+    #[serde(rename = "e", alias = "epoch", default, skip_serializing_if = "is_zero")]
     pub(super) epoch: u64,
 }
 
@@ -119,7 +119,8 @@ pub(super) struct Ending {
 
 /// An invocation record.
 ///
-/// Its members have short names, and what is nothing is left out: a store bills each kilobyte of an item.
+/// Its members have short names, and what is nothing is left out: a store bills each kilobyte of an item. Records that
+/// were stored with the long names are read too.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     /// Names the invocation; derived from its claim, so that a repeat finds the same item.
@@ -127,60 +128,65 @@ pub(super) struct Record {
     /// The tenant.
     pub(super) oid: Oid,
     /// The extension.
-    #[serde(rename = "x")]
+    #[serde(rename = "x", alias = "extension")]
     pub(super) extension: ExtensionName,
     /// What is delivered.
-    #[serde(rename = "k")]
+    #[serde(rename = "k", alias = "kind")]
     pub(super) kind: Kind,
     /// What started it.
-    #[serde(rename = "o")]
+    #[serde(rename = "o", alias = "origin")]
     pub(super) origin: Origin,
     /// Hash of extension, action and data: tells a repeat from another call under the same key.
-    #[serde(rename = "f")]
+    #[serde(rename = "f", alias = "fingerprint")]
     pub(super) fingerprint: String,
     /// The idempotency key that the extension sees.
     pub(super) key: String,
     /// The data as it was accepted: defaults applied, secrets not resolved.
-    #[serde(rename = "d")]
+    #[serde(rename = "d", alias = "data")]
     pub(super) data: Payload,
     /// Who asked.
-    #[serde(rename = "by")]
+    #[serde(rename = "by", alias = "ident")]
     pub(super) ident: String,
     /// The token of the user on whose behalf an impersonated action runs.
-    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "u",
+        alias = "impersonator",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(super) impersonator: Option<Sealed>,
     /// Level in its chain of continuations.
-    #[serde(rename = "lv", default, skip_serializing_if = "is_zero")]
+    #[serde(rename = "lv", alias = "level", default, skip_serializing_if = "is_zero")]
     pub(super) level: u32,
     /// Depth in its chain of calls across extensions.
-    #[serde(rename = "dp")]
+    #[serde(rename = "dp", alias = "depth")]
     pub(super) depth: u32,
     /// Names of the secrets that the extension got before in the chain.
-    #[serde(rename = "sec", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "sec", alias = "secrets", default, skip_serializing_if = "Vec::is_empty")]
     pub(super) secrets: Vec<String>,
     /// The trace it is in, where that is another's: its caller's, or that of the call it goes on from.
-    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "t", alias = "trace", default, skip_serializing_if = "Option::is_none")]
     pub(super) trace: Option<Trace>,
     /// The failed invocation that it is a replay of.
-    #[serde(rename = "ro", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ro", alias = "replay_of", default, skip_serializing_if = "Option::is_none")]
     pub(super) replay_of: Option<Uuid>,
     /// Where it stands.
-    #[serde(rename = "s")]
+    #[serde(rename = "s", alias = "status")]
     pub(super) status: Status,
     /// Who works on it.
-    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "l", alias = "lease", default, skip_serializing_if = "Option::is_none")]
     pub(super) lease: Option<Lease>,
     /// Fast attempts that were made.
-    #[serde(rename = "a", default, skip_serializing_if = "is_zero")]
+    #[serde(rename = "a", alias = "attempts", default, skip_serializing_if = "is_zero")]
     pub(super) attempts: u32,
     /// Slow retries that were scheduled.
-    #[serde(rename = "sr", default, skip_serializing_if = "is_zero")]
+    #[serde(rename = "sr", alias = "slow_retries", default, skip_serializing_if = "is_zero")]
     pub(super) slow_retries: u32,
     /// When it was claimed; for a continuation, when it was published.
-    #[serde(rename = "at")]
+    #[serde(rename = "at", alias = "created_at")]
     pub(super) created_at: Timestamp,
     /// How it ended.
-    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "e", alias = "ending", default, skip_serializing_if = "Option::is_none")]
     pub(super) ending: Option<Ending>,
 }
 
