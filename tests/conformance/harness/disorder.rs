@@ -40,6 +40,11 @@ impl Disorder {
         Self::Delayed(Duration::from_secs(13 * 3600)),
     ];
 
+    /// Whether messages come more than once.
+    pub(crate) fn repeats(self) -> bool {
+        matches!(self, Self::Twice | Self::SideBySide | Self::Again)
+    }
+
     pub(crate) fn copies(self) -> usize {
         if self == Self::Twice { 2 } else { 1 }
     }

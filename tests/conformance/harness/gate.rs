@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use annex_core::ports::{Clock as _, Outage};
+use annex_core::ports::Outage;
 use annex_core::testkit::ManualClock;
 use tokio::sync::watch;
 
@@ -116,11 +116,6 @@ impl Gate {
     /// The answer comes late.
     pub(crate) fn late(&self) {
         self.clock.advance(LATE);
-    }
-
-    /// Time at which something is said.
-    pub(crate) fn steady(&self) -> annex_core::time::Timestamp {
-        self.clock.steady()
     }
 
     /// A call of a port.

@@ -1,5 +1,7 @@
 //! On a store whose writes and messages are two steps, as two processes see it.
 
+mod steps;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,66 +17,14 @@ use crate::ids::{ExtensionName, Oid};
 use crate::keys;
 use crate::limits::{LEASE, RECENT_MAX, RETURNED_BYTES_MAX};
 use crate::ports::{
-    Clock as _, Commit, Committed, Item, Key, Message, Outage, Outbound, Outgoing, Page, Ports,
-    Query, Scan, ScanPage, SendFault, Store, WebhookAnswer, WebhookRequest,
+    Message, Outage, Outbound, Outgoing, Ports, Query, SendFault, Store as _, WebhookAnswer,
+    WebhookRequest,
 };
 use crate::testkit::{FixedKeyring, ManualClock, MemoryBlobs, MemoryStore, SeededIds};
 use crate::time::Timestamp;
+use steps::Steps;
 
 const OID: &str = "8cbe27f4-0000-4000-8000-138cd51389cd";
-
-/// A store in two steps that keeps what was read for a minute, whatever others write, and what was committed, as the
-/// numbers of its writes and its messages.
-struct Steps {
-    inner: Arc<MemoryStore>,
-    clock: Arc<ManualClock>,
-    read: Mutex<Vec<(Key, Option<Item>, Timestamp)>>,
-    commits: Mutex<Vec<(usize, usize)>>,
-}
-
-#[async_trait]
-impl Store for Steps {
-    async fn get(&self, key: &Key) -> Result<Option<Item>, Outage> {
-        self.inner.get(key).await
-    }
-
-    async fn recent(&self, key: &Key) -> Result<Option<Item>, Outage> {
-        let now = self.clock.steady();
-        let young =
-            |(known, _, at): &&(Key, _, Timestamp)| known == key && now.since(*at) < RECENT_MAX;
-        if let Some((_, item, _)) = self.read.lock().unwrap().iter().rev().find(young) {
-            return Ok(item.clone());
-        }
-        let item = self.inner.get(key).await?;
-        self.read.lock().unwrap().push((key.clone(), item.clone(), now));
-        Ok(item)
-    }
-
-    async fn query(&self, query: Query) -> Result<Page, Outage> {
-        self.inner.query(query).await
-    }
-
-    async fn scan(&self, scan: Scan) -> Result<ScanPage, Outage> {
-        self.inner.scan(scan).await
-    }
-
-    async fn commit(&self, commit: Commit) -> Result<Committed, Outage> {
-        self.commits.lock().unwrap().push((commit.writes.len(), commit.sends.len()));
-        self.inner.commit(commit).await
-    }
-
-    fn holds(&self) -> bool {
-        false
-    }
-
-    fn atomic(&self) -> bool {
-        false
-    }
-
-    fn epoch(&self) -> u64 {
-        0
-    }
-}
 
 /// An extension with one action, whose answer holds a text of so many bytes and one metric.
 struct Extension(Mutex<usize>);
@@ -155,12 +105,7 @@ impl World {
     async fn unsubscribed(fate: Fate, refusals_filed_every: Duration) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_700_000_000)));
         let inner = Arc::new(MemoryStore::new(clock.clone()));
-        let steps = Arc::new(Steps {
-            inner: inner.clone(),
-            clock: clock.clone(),
-            read: Mutex::default(),
-            commits: Mutex::default(),
-        });
+        let steps = Steps::new(inner.clone(), clock.clone());
         let extension = Arc::new(Extension(Mutex::new(1)));
         let ports = Ports {
             store: steps.clone(),
