@@ -5,6 +5,7 @@
     reason = "all of this is tests, also what stands in no test function"
 )]
 
+mod ahead;
 mod bench;
 mod bills;
 mod consumers;
