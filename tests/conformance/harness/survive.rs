@@ -108,7 +108,9 @@ pub(crate) async fn survive(
         return Err(twice.to_owned());
     }
     world.check_records(scenario).await?;
-    if backend.is_atomic() && trouble.disorder == Disorder::None && trouble.later.is_none() {
+    // A schedule that runs again sends again; what it sends is claimed once.
+    let sent_once = backend.is_atomic() && is_request(first);
+    if sent_once && trouble.disorder == Disorder::None && trouble.later.is_none() {
         check_published(&world.site.machine.sent())?;
     }
     Ok(Outcome { calls, before_answer, delivered: delivered(&mut world)? })
