@@ -15,8 +15,9 @@ use anyhow::{Context as _, ensure};
 use axum::http::StatusCode;
 
 use crate::bill::Bill;
+use crate::process::in_memory;
 use crate::receiver::FAN;
-use crate::stack::{EXTENSION, Stack, in_memory};
+use crate::stack::{EXTENSION, Stack};
 
 /// A row of the table, with its targets.
 #[derive(Debug, Clone, Copy)]

@@ -4,18 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use annex_aws::lambda::{REFUSALS_FILED_EVERY, RING_AGE_MAX};
 use annex_aws::tap::{Seen, Sent, Tap};
 use annex_aws::testing::{ROOT_KEY, Sandbox};
-use annex_aws::{DynamoStore, S3Blobs, SecretKeyring, SqsDeadLetters};
-use annex_core::call::{CallSettings, Calls, Claimed, Launcher, Reply};
-use annex_core::limits::{QUEUE_BATCH_MAX, TELEMETRY_RETENTION, WAIT_MAX};
-use annex_core::ports::{Clock as _, Handler, Message, Outage, Ports, QueueName, Store};
+use annex_core::call::Launcher;
+use annex_core::limits::{QUEUE_BATCH_MAX, TELEMETRY_RETENTION};
+use annex_core::ports::{Clock as _, Handler, Message, QueueName};
 use annex_core::telemetry::Telemetry;
-use annex_core::testkit::{Inline, ManualClock, MemoryBlobs, MemoryStore, SeededIds};
+use annex_core::testkit::{Inline, ManualClock, SeededIds};
 use annex_core::time::Timestamp;
 use anyhow::{Context as _, bail};
-use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -24,6 +21,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
+use crate::process::{Invoke, Maker, Process};
 use crate::receiver::Receiver;
 
 /// Far ahead of the emulator's own clock, so that its TTL removes nothing; and no round number, which would be short.
@@ -34,50 +32,6 @@ pub(crate) const OID: &str = "8cbe27f4-5b3a-4c1d-9e8f-138cd51389cd";
 
 /// The extension that it calls.
 pub(crate) const EXTENSION: &str = "scanner";
-
-/// A warm process of one function: with caches of its own.
-pub(crate) struct Process {
-    pub(crate) calls: Calls,
-    pub(crate) store: Arc<dyn Store>,
-    keyring: Arc<SecretKeyring>,
-}
-
-/// Hands a call to the dispatch process, as `LambdaLauncher` does by an invocation.
-struct Invoke {
-    dispatch: Arc<Process>,
-    invocations: Arc<AtomicU64>,
-    hangs: Arc<AtomicBool>,
-    hanging: Arc<Semaphore>,
-}
-
-#[async_trait]
-impl Launcher for Invoke {
-    async fn launch(
-        &self,
-        calls: &Calls,
-        claimed: Claimed,
-        _wait: Duration,
-    ) -> Option<Result<Reply, Outage>> {
-        if self.hangs.load(Ordering::Relaxed) {
-            self.hanging.add_permits(1);
-            std::future::pending::<()>().await;
-        }
-        self.invocations.fetch_add(1, Ordering::Relaxed);
-        self.dispatch.fresh().await;
-        let text = match self.dispatch.calls.run_text(&claimed.to_text()).await {
-            Ok(text) => text,
-            Err(outage) => return Some(Err(outage)),
-        };
-        Some(calls.reply_of(&claimed, &text).await)
-    }
-}
-
-impl Process {
-    /// What each function does before an event.
-    pub(crate) async fn fresh(&self) {
-        self.keyring.refresh_if_older_than(RING_AGE_MAX).await.expect("the key ring can be read");
-    }
-}
 
 /// A message that waits.
 #[derive(Debug, Clone)]
@@ -374,53 +328,6 @@ impl Stack {
     pub(crate) async fn settle(&mut self) -> anyhow::Result<()> {
         while self.step().await? {}
         Ok(())
-    }
-}
-
-/// What processes are made of.
-struct Maker {
-    clock: Arc<ManualClock>,
-    tap: Tap,
-    ids: Arc<SeededIds>,
-    receiver: Arc<Receiver>,
-    sandbox: Sandbox,
-}
-
-impl Maker {
-    async fn process(&self, launcher: Arc<dyn Launcher>) -> anyhow::Result<Process> {
-        let (sandbox, clock) = (&self.sandbox, self.clock.clone());
-        let clients = sandbox.clients_over(self.tap.client()).await;
-        let queues = sandbox.queues.clone();
-        let store: Arc<dyn Store> =
-            Arc::new(DynamoStore::new(&clients, &sandbox.table, queues.clone(), clock.clone()));
-        let keyring = SecretKeyring::load(&clients, &sandbox.secret, clock.clone()).await?;
-        let keyring = Arc::new(keyring);
-        let ports = Ports {
-            store: store.clone(),
-            dead_letters: Arc::new(SqsDeadLetters::new(&clients, queues)),
-            blobs: Arc::new(S3Blobs::new(&clients, &sandbox.bucket, clock.clone())),
-            keyring: keyring.clone(),
-            clock,
-            ids: self.ids.clone(),
-            outbound: self.receiver.clone(),
-        };
-        let settings = CallSettings {
-            refusals_filed_every: REFUSALS_FILED_EVERY,
-            check_within: Some(WAIT_MAX),
-            ..CallSettings::default()
-        };
-        Ok(Process { calls: Calls::new(ports, launcher, settings), store, keyring })
-    }
-}
-
-/// The ports of a process whose items are in memory, for what is made in bulk.
-pub(crate) fn in_memory(like: &Process, clock: Arc<ManualClock>) -> Ports {
-    let store = Arc::new(MemoryStore::new(clock.clone()));
-    Ports {
-        store: store.clone(),
-        dead_letters: store,
-        blobs: Arc::new(MemoryBlobs::new(clock)),
-        ..like.calls.ports().clone()
     }
 }
 
