@@ -1,4 +1,4 @@
-//! The processes of the stack: warm functions with caches of their own, over one tap.
+//! The processes of a stack, and how one hands a call to another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,6 +28,7 @@ pub(crate) struct Process {
 pub(crate) struct Invoke {
     pub(crate) dispatch: Arc<Process>,
     pub(crate) invocations: Arc<AtomicU64>,
+    /// Whether calls hang in place of being run; each that does adds a permit.
     pub(crate) hangs: Arc<AtomicBool>,
     pub(crate) hanging: Arc<Semaphore>,
 }
@@ -71,6 +72,7 @@ pub(crate) struct Maker {
 }
 
 impl Maker {
+    /// A process, whose caches are empty.
     pub(crate) async fn process(&self, launcher: Arc<dyn Launcher>) -> anyhow::Result<Process> {
         let (sandbox, clock) = (&self.sandbox, self.clock.clone());
         let clients = sandbox.clients_over(self.tap.client()).await;
