@@ -199,8 +199,7 @@ async fn failed_record(world: &World, tenant: &Tenant) -> String {
     let page = world.store().scan(scan).await.unwrap();
     let read =
         |item: &annex_core::ports::Item| -> Value { serde_json::from_slice(&item.data).unwrap() };
-    let mut failed =
-        page.items.iter().map(|(_, item)| read(item)).filter(|r| r["status"] == "failed");
+    let mut failed = page.items.iter().map(|(_, item)| read(item)).filter(|r| r["s"] == "failed");
     let id = failed.next().unwrap()["id"].as_str().unwrap().to_owned();
     assert!(failed.next().is_none());
     id
