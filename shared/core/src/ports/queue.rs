@@ -44,8 +44,8 @@ pub struct Outgoing {
 }
 
 /// A message that the sender works on itself, in the same process: nobody sees it for `lease`, or until that process
-/// is gone. The commit that finishes the work names its `id` in [`Commit::released`], and it is gone. On a store that
-/// cannot do that in the same commit at no cost, it may be left out ([`Store::holds`]).
+/// is gone. The commit that finishes the work names its `id` in [`super::Commit::released`], and it is gone. On a store that
+/// cannot do that in the same commit at no cost, it may be left out ([`super::Store::holds`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
     /// Chosen by the sender, unique.
