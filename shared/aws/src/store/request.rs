@@ -1,16 +1,18 @@
 //! Sending writes: one as a request of its own, more as a transaction.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use annex_core::ports::Outage;
 use aws_sdk_dynamodb::config::interceptors::FinalizerInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
-use aws_sdk_dynamodb::error::{BoxError, SdkError};
+use aws_sdk_dynamodb::error::{BoxError, ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::error::ConditionalCheckFailedException;
 use aws_sdk_dynamodb::types::{
     CancellationReason, Delete, Put, ReturnValuesOnConditionCheckFailure as OnFailure,
     TransactWriteItem, Update,
@@ -77,19 +79,11 @@ impl DynamoStore {
                     .set_expression_attribute_names(names)
                     .set_expression_attribute_values(values)
                     .set_return_values_on_condition_check_failure(on_failure);
-                match operation.customize().interceptor(doubt.clone()).send().await {
-                    Ok(_) => Ok(Answer::Done),
-                    Err(SdkError::ServiceError(error)) => match error.err() {
-                        PutItemError::ConditionalCheckFailedException(error) => {
-                            Ok(Answer::Refused(vec![(0, error.item.clone())]))
-                        }
-                        PutItemError::TransactionConflictException(error) => {
-                            Ok(Answer::Busy(error.to_string()))
-                        }
-                        _ => Err(outage("an item cannot be put", SdkError::ServiceError(error))),
-                    },
-                    Err(error) => Err(outage("an item cannot be put", error)),
-                }
+                let sent = operation.customize().interceptor(doubt.clone()).send().await;
+                one("an item cannot be put", sent, |error| match error {
+                    PutItemError::ConditionalCheckFailedException(error) => Some(error),
+                    _ => None,
+                })
             }
             Action::Update(key, update) => {
                 let operation = self.client.update_item().table_name(&self.table);
@@ -100,21 +94,11 @@ impl DynamoStore {
                     .set_expression_attribute_names(names)
                     .set_expression_attribute_values(values)
                     .set_return_values_on_condition_check_failure(on_failure);
-                match operation.customize().interceptor(doubt.clone()).send().await {
-                    Ok(_) => Ok(Answer::Done),
-                    Err(SdkError::ServiceError(error)) => match error.err() {
-                        UpdateItemError::ConditionalCheckFailedException(error) => {
-                            Ok(Answer::Refused(vec![(0, error.item.clone())]))
-                        }
-                        UpdateItemError::TransactionConflictException(error) => {
-                            Ok(Answer::Busy(error.to_string()))
-                        }
-                        _ => {
-                            Err(outage("an item cannot be updated", SdkError::ServiceError(error)))
-                        }
-                    },
-                    Err(error) => Err(outage("an item cannot be updated", error)),
-                }
+                let sent = operation.customize().interceptor(doubt.clone()).send().await;
+                one("an item cannot be updated", sent, |error| match error {
+                    UpdateItemError::ConditionalCheckFailedException(error) => Some(error),
+                    _ => None,
+                })
             }
             Action::Delete(key) => {
                 let operation =
@@ -124,21 +108,11 @@ impl DynamoStore {
                     .set_expression_attribute_names(names)
                     .set_expression_attribute_values(values)
                     .set_return_values_on_condition_check_failure(on_failure);
-                match operation.customize().interceptor(doubt.clone()).send().await {
-                    Ok(_) => Ok(Answer::Done),
-                    Err(SdkError::ServiceError(error)) => match error.err() {
-                        DeleteItemError::ConditionalCheckFailedException(error) => {
-                            Ok(Answer::Refused(vec![(0, error.item.clone())]))
-                        }
-                        DeleteItemError::TransactionConflictException(error) => {
-                            Ok(Answer::Busy(error.to_string()))
-                        }
-                        _ => {
-                            Err(outage("an item cannot be deleted", SdkError::ServiceError(error)))
-                        }
-                    },
-                    Err(error) => Err(outage("an item cannot be deleted", error)),
-                }
+                let sent = operation.customize().interceptor(doubt.clone()).send().await;
+                one("an item cannot be deleted", sent, |error| match error {
+                    DeleteItemError::ConditionalCheckFailedException(error) => Some(error),
+                    _ => None,
+                })
             }
         }
     }
@@ -207,6 +181,30 @@ impl DynamoStore {
         }
         .build()
     }
+}
+
+/// What DynamoDB answered to one write; `refused` finds the refusal of its condition in the error of the operation.
+fn one<T, E>(
+    what: &str,
+    sent: Result<T, SdkError<E>>,
+    refused: impl Fn(&E) -> Option<&ConditionalCheckFailedException>,
+) -> Result<Answer, Outage>
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    let error = match sent {
+        Ok(_) => return Ok(Answer::Done),
+        Err(error) => error,
+    };
+    if let Some(service) = error.as_service_error() {
+        if let Some(refused) = refused(service) {
+            return Ok(Answer::Refused(vec![(0, refused.item.clone())]));
+        }
+        if service.code() == Some("TransactionConflictException") {
+            return Ok(Answer::Busy(service.to_string()));
+        }
+    }
+    Err(outage(what, error))
 }
 
 /// Why a transaction was cancelled: there is a reason for each of its writes, in order.
