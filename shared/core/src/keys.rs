@@ -10,6 +10,10 @@ use crate::ids::{ExtensionName, Oid};
 use crate::ports::Key;
 use crate::time::Timestamp;
 
+mod scopes;
+
+pub use self::scopes::*;
+
 /// Shards of the index of an extension's installs.
 pub const INSTALL_SHARDS: u32 = 16;
 

@@ -41,5 +41,7 @@ pub mod schema;
 pub mod rules;
 pub mod telemetry;
 
+pub mod capability;
+
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;

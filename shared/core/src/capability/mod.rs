@@ -1,0 +1,8 @@
+//! Capability extensions: commands, queries and events between extensions on one scope (the Chaster contract).
+//!
+//! An [`Extension`](model::Extension) declares in its manifest what others may call and what it emits; a
+//! [`Session`](model::Session) is its install on one lock. The wire beyond the contract's own page is this platform's
+//! profile of it, see `docs/capability-extensions.md`.
+
+pub mod id;
+pub mod model;

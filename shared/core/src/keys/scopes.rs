@@ -1,0 +1,82 @@
+//! Keys of capability extensions, locks and what happens on them.
+
+use crate::capability::id::{LockId, Slug};
+use crate::ids::Oid;
+use crate::ports::Key;
+use crate::time::Timestamp;
+
+/// Partition of capability extensions, sorted by slug.
+pub const CAPABILITY_EXTENSIONS: &str = "capability-extensions";
+
+/// A capability extension.
+pub fn capability_extension(slug: &Slug) -> Key {
+    Key::new(CAPABILITY_EXTENSIONS, slug.as_str())
+}
+
+/// Partition of the index of an extension's sessions, sorted by session id.
+pub fn sessions(slug: &Slug) -> String {
+    format!("sessions#{slug}")
+}
+
+/// Where the session of this id of this extension lies.
+pub fn session_place(slug: &Slug, session: &str) -> Key {
+    Key::new(sessions(slug), session)
+}
+
+/// Prefix of everything that an organization has on its scopes.
+pub fn scopes(oid: Oid) -> String {
+    format!("scope#{oid}#")
+}
+
+/// Partition of a lock and its sessions.
+pub fn lock_partition(oid: Oid, lock: &LockId) -> String {
+    format!("{}lock#{lock}", scopes(oid))
+}
+
+/// A lock.
+pub fn lock(oid: Oid, lock: &LockId) -> Key {
+    Key::new(lock_partition(oid, lock), "lock")
+}
+
+/// Prefix of a lock's sessions in its partition.
+pub const LOCK_SESSIONS: &str = "session#";
+
+/// The session of an extension on a lock.
+pub fn session(oid: Oid, lock: &LockId, slug: &Slug) -> Key {
+    Key::new(lock_partition(oid, lock), format!("{LOCK_SESSIONS}{slug}"))
+}
+
+/// Partition of a lock's history, sorted by the ids of its lines, which are ordered by time.
+pub fn history(oid: Oid, lock: &LockId) -> String {
+    format!("{}#history", lock_partition(oid, lock))
+}
+
+/// Partition of a lock's events, sorted by their ids, which are ordered by time.
+pub fn lock_events(oid: Oid, lock: &LockId) -> String {
+    format!("{}#events", lock_partition(oid, lock))
+}
+
+/// The record of a call of a capability.
+pub fn capability_call(oid: Oid, lock: &LockId, id: &str) -> Key {
+    Key::new(format!("{}#call#{id}", lock_partition(oid, lock)), "record")
+}
+
+/// Partition of a lock's rate counters.
+pub fn rates(oid: Oid, lock: &LockId) -> String {
+    format!("{}#rates", lock_partition(oid, lock))
+}
+
+/// The counters of a lock in the minute of `at`.
+pub fn rate_window(oid: Oid, lock: &LockId, at: Timestamp) -> Key {
+    Key::new(rates(oid, lock), format!("minute#{:012}", at.secs().max(0) / 60))
+}
+
+/// The block of an extension on a lock.
+pub fn rate_block(oid: Oid, lock: &LockId, slug: &Slug) -> Key {
+    Key::new(rates(oid, lock), format!("block#{slug}"))
+}
+
+/// Partition of what waits to be delivered to an extension on a lock, in order.
+pub fn outbox(oid: Oid, lock: &LockId, slug: &Slug) -> String {
+    format!("{}#outbox#{slug}", lock_partition(oid, lock))
+}
