@@ -4,8 +4,10 @@
 
 use std::time::Duration;
 
+mod capability;
 mod stores;
 
+pub use self::capability::*;
 pub use self::stores::*;
 
 // --- Transport and retries (LC-031 to LC-048) ---

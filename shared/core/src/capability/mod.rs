@@ -6,3 +6,4 @@
 
 pub mod id;
 pub mod model;
+pub mod refusal;
