@@ -18,6 +18,7 @@ pub mod model;
 pub mod ports;
 pub mod profile;
 pub mod seal;
+mod slots;
 pub mod stored;
 pub mod time;
 pub mod trace;
