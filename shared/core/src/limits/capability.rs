@@ -94,6 +94,18 @@ pub const MANIFEST_DESCRIPTION_CHARS_MAX: usize = 300;
 /// Largest schema of a manifest, in bytes of JSON text.
 pub const CAPABILITY_SCHEMA_BYTES_MAX: usize = 64 << 10;
 
+/// What the compiled manifests that a process keeps may take, in bytes, by an estimate that is rather high.
+pub const COMPILED_CACHED_BYTES_MAX: u64 = 64 << 20;
+
+/// Estimate of what a capability or an event takes in memory beside its schemas, in bytes.
+pub const COMPILED_ENTRY_BYTES: usize = 1 << 10;
+
+/// Estimate of what a compiled schema takes in memory for each byte of its text.
+pub const COMPILED_SCHEMA_FACTOR: usize = 20;
+
+/// Estimate of what a compiled pattern takes in memory, in bytes.
+pub const COMPILED_PATTERN_FACTOR: usize = 64 << 10;
+
 // The streaming scanner stops where the contract does.
 const _: () = assert!(CAPABILITY_JSON_DEPTH_MAX == JSON_DEPTH_MAX);
 // Input and answer stay in the record beside each other, and a manifest in its extension.
