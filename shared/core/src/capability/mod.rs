@@ -4,6 +4,9 @@
 //! [`Session`](model::Session) is its install on one lock. The wire beyond the contract's own page is this platform's
 //! profile of it, see `docs/capability-extensions.md`.
 
+pub mod compiled;
 pub mod id;
+pub mod manifest;
 pub mod model;
 pub mod refusal;
+pub mod schema;

@@ -50,9 +50,6 @@ pub const CAPABILITY_INPUT_BYTES_MAX: usize = 64 << 10;
 /// How long a process may work on a call: its attempt, and what the store takes. After that it counts as gone.
 pub const CAPABILITY_LEASE: Duration = Duration::from_secs(30);
 
-/// Capability extensions whose compiled manifests a process keeps.
-pub const CAPABILITY_EXTENSIONS_CACHED_MAX: u64 = 1_000;
-
 // --- Dynamic choices (CH-062 to CH-064) ---
 
 /// Choices that one answer of a query behind `x-chaster-options` holds (CH-062).
@@ -105,6 +102,18 @@ pub const MANIFEST_DESCRIPTION_CHARS_MAX: usize = 300;
 
 /// Largest schema of a manifest, in bytes of JSON text.
 pub const CAPABILITY_SCHEMA_BYTES_MAX: usize = 64 << 10;
+
+/// What the compiled manifests that a process keeps may take, in bytes, by an estimate that is rather high.
+pub const COMPILED_CACHED_BYTES_MAX: u64 = 64 << 20;
+
+/// Estimate of what a capability or an event takes in memory beside its schemas, in bytes.
+pub const COMPILED_ENTRY_BYTES: usize = 1 << 10;
+
+/// Estimate of what a compiled schema takes in memory for each byte of its text.
+pub const COMPILED_SCHEMA_FACTOR: usize = 20;
+
+/// Estimate of what a compiled pattern takes in memory, in bytes.
+pub const COMPILED_PATTERN_FACTOR: usize = 64 << 10;
 
 // A call ends before its lease does.
 const _: () = assert!(CAPABILITY_TIMEOUT.as_secs() * 2 < CAPABILITY_LEASE.as_secs());
