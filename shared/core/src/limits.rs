@@ -4,8 +4,10 @@
 
 use std::time::Duration;
 
+mod scopes;
 mod stores;
 
+pub use self::scopes::*;
 pub use self::stores::*;
 
 // --- Transport and retries (LC-031 to LC-048) ---

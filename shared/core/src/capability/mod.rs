@@ -4,5 +4,6 @@
 //! [`Session`](model::Session) is its install on one lock. The wire beyond the contract's own page is this platform's
 //! profile of it, see `docs/capability-extensions.md`.
 
+pub mod extensions;
 pub mod id;
 pub mod model;
