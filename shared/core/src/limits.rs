@@ -4,9 +4,11 @@
 
 use std::time::Duration;
 
+mod capability;
 mod scopes;
 mod stores;
 
+pub use self::capability::*;
 pub use self::scopes::*;
 pub use self::stores::*;
 

@@ -7,3 +7,4 @@
 pub mod extensions;
 pub mod id;
 pub mod model;
+pub mod refusal;

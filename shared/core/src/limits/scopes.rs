@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use super::{
+    COMMIT_WRITES_MAX, EXTENSION_WEBHOOK_ATTEMPTS_MAX, EXTENSION_WEBHOOK_RETRY_DELAY,
+    EXTENSION_WEBHOOK_TIMEOUT, ITEM_BYTES_MAX, LEASE, QUEUE_DELAY_MAX,
+};
+
 /// Largest `config`, `data` or `metadata` of a session, in bytes of JSON text.
 pub const SESSION_OBJECT_BYTES_MAX: usize = 64 << 10;
 
@@ -36,9 +41,6 @@ pub const LINES_PER_PAGE: usize = 50;
 /// go on.
 pub const LINES_SCANNED_MAX: usize = 2_000;
 
-/// Largest whole manifest of a capability extension, merged, in bytes as it is stored.
-pub const STORED_MANIFEST_BYTES_MAX: usize = 256 << 10;
-
 /// Capabilities that one availability push names.
 pub const AVAILABILITIES_MAX: usize = 200;
 
@@ -47,18 +49,6 @@ pub const REASON_CHARS_MAX: usize = 200;
 
 /// Longest time that a lock action may add, take away or show for.
 pub const ACTION_TIME_MAX: Duration = Duration::from_secs(10 * 365 * 86_400);
-
-/// Attempts of one documented webhook, the first included.
-pub const DOCUMENTED_ATTEMPTS_MAX: u32 = 5;
-
-/// Delay after the first failed attempt of a documented webhook; doubles with each.
-pub const DOCUMENTED_RETRY_DELAY: Duration = Duration::from_secs(60);
-
-/// Longest an attempt of a documented webhook may last.
-pub const DOCUMENTED_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// As much of the answer to a documented webhook as is read, in bytes.
-pub const DOCUMENTED_ANSWER_BYTES_MAX: usize = 64 << 10;
 
 /// How long one drain of an outbox takes up new entries.
 pub const DRAIN_MAX: Duration = Duration::from_secs(40);
@@ -76,16 +66,15 @@ pub const OUTBOX_WATCH: Duration = Duration::from_secs(30);
 pub const OUTBOX_RETENTION: Duration = Duration::from_secs(30 * 86_400);
 
 const _: () = assert!(
-    DRAIN_MAX.as_secs() + DOCUMENTED_TIMEOUT.as_secs() < DRAIN_LEASE.as_secs()
-        && DRAIN_LEASE.as_secs() < super::LEASE.as_secs()
+    DRAIN_MAX.as_secs() + EXTENSION_WEBHOOK_TIMEOUT.as_secs() < DRAIN_LEASE.as_secs()
+        && DRAIN_LEASE.as_secs() < LEASE.as_secs()
 );
 // Every delay between attempts travels as one message.
 const _: () = assert!(
-    DOCUMENTED_RETRY_DELAY.as_secs() << (DOCUMENTED_ATTEMPTS_MAX - 2)
-        <= super::QUEUE_DELAY_MAX.as_secs()
+    EXTENSION_WEBHOOK_RETRY_DELAY.as_secs() << (EXTENSION_WEBHOOK_ATTEMPTS_MAX - 2)
+        <= QUEUE_DELAY_MAX.as_secs()
 );
 // A change of a lock's status moves two index entries of each session and tells each, beside the lock and two lines.
-const _: () = assert!(3 * SESSIONS_PER_LOCK_MAX + 8 < super::COMMIT_WRITES_MAX);
+const _: () = assert!(3 * SESSIONS_PER_LOCK_MAX + 8 < COMMIT_WRITES_MAX);
 // A session fits an item, and so does the entry that tells of it.
-const _: () = assert!(3 * SESSION_OBJECT_BYTES_MAX + (128 << 10) < super::ITEM_BYTES_MAX);
-const _: () = assert!(STORED_MANIFEST_BYTES_MAX + (32 << 10) < super::ITEM_BYTES_MAX);
+const _: () = assert!(3 * SESSION_OBJECT_BYTES_MAX + (128 << 10) < ITEM_BYTES_MAX);

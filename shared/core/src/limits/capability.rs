@@ -1,0 +1,102 @@
+//! Limits of capability extensions: those of the Chaster contract, and the platform's own around them.
+
+use std::time::Duration;
+
+use super::{DAY_SECS, INLINE_BYTES_MAX, ITEM_BYTES_MAX, JSON_DEPTH_MAX};
+
+// --- Rates (CH-037 to CH-055) ---
+
+/// A window of the rate counters: fixed, by the clock.
+pub const RATE_WINDOW: Duration = Duration::from_secs(60);
+
+/// What counts for one extension on one lock in one window (CH-041).
+pub const EXTENSION_RATE_MAX: u32 = 120;
+
+/// How long an extension that went over [`EXTENSION_RATE_MAX`] is blocked on that lock (CH-042).
+pub const EXTENSION_BLOCK: Duration = Duration::from_secs(300);
+
+/// What counts for one lock in one window, all extensions together (CH-046).
+pub const LOCK_RATE_MAX: u32 = 300;
+
+/// Requests of dynamic choices of one caller on one lock in one window (CH-052).
+pub const OPTIONS_RATE_MAX: u32 = 60;
+
+/// When a caller is asked to come back whom a target with too many calls cannot serve (CH-036).
+pub const PARTNER_BUSY_RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// When a caller is asked to come back whom the platform itself cannot serve.
+pub const BUSY_RETRY_AFTER: Duration = Duration::from_secs(1);
+
+// --- Calls (CH-056 to CH-066) ---
+
+/// Links of a chain of calls and events; the first is link 1, this one still passes (CH-056).
+pub const CAPABILITY_DEPTH_MAX: u32 = 8;
+
+/// Calls of one target extension in progress at a time in one process, unless set otherwise (CH-035).
+pub const PARTNER_CALLS_MAX: usize = 16;
+
+/// How long an invoked extension may take to answer, its body included (CH-060).
+pub const CAPABILITY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Largest answer of an invoked extension, in bytes (CH-061).
+pub const CAPABILITY_ANSWER_BYTES_MAX: usize = 64 << 10;
+
+/// Deepest nesting of an input or a payload; the root container is level 1 (CH-065, CH-066).
+pub const CAPABILITY_JSON_DEPTH_MAX: usize = 64;
+
+/// Largest input or payload, in bytes of JSON text: it travels in a message, and stays in a record.
+pub const CAPABILITY_INPUT_BYTES_MAX: usize = 64 << 10;
+
+// --- Dynamic choices (CH-062 to CH-064) ---
+
+/// Choices that one answer of a query behind `x-chaster-options` holds (CH-062).
+pub const OPTIONS_MAX: usize = 200;
+
+/// Largest answer of a query behind `x-chaster-options`, in bytes of JSON text (CH-063).
+pub const OPTIONS_BYTES_MAX: usize = 32 << 10;
+
+/// How long choices are cached (CH-064).
+pub const OPTIONS_TTL: Duration = Duration::from_secs(20);
+
+// --- Records (CH-067, CH-068) ---
+
+/// How long invocations are kept (CH-067).
+pub const CAPABILITY_CALL_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
+
+/// How long hidden events are kept (CH-068).
+pub const HIDDEN_EVENT_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
+
+// --- Documented webhooks ---
+
+/// How long an extension may take to take a documented webhook.
+pub const EXTENSION_WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Attempts of a documented webhook, the first included.
+pub const EXTENSION_WEBHOOK_ATTEMPTS_MAX: u32 = 5;
+
+/// Delay before the second attempt of a documented webhook; it doubles from there.
+pub const EXTENSION_WEBHOOK_RETRY_DELAY: Duration = Duration::from_secs(60);
+
+// --- Manifests ---
+
+/// Largest manifest, in bytes of JSON text.
+pub const MANIFEST_BYTES_MAX: usize = 256 << 10;
+
+/// Entries of each list of a manifest: commands, queries, events, subscriptions.
+pub const MANIFEST_ENTRIES_MAX: usize = 100;
+
+/// Longest title of a capability or an event, in characters; at least 1.
+pub const MANIFEST_TITLE_CHARS_MAX: usize = 60;
+
+/// Longest description of a capability, in characters.
+pub const MANIFEST_DESCRIPTION_CHARS_MAX: usize = 300;
+
+/// Largest schema of a manifest, in bytes of JSON text.
+pub const CAPABILITY_SCHEMA_BYTES_MAX: usize = 64 << 10;
+
+// The streaming scanner stops where the contract does.
+const _: () = assert!(CAPABILITY_JSON_DEPTH_MAX == JSON_DEPTH_MAX);
+// Input and answer stay in the record beside each other, and a manifest in its extension.
+const _: () = assert!(CAPABILITY_INPUT_BYTES_MAX <= INLINE_BYTES_MAX);
+const _: () = assert!(CAPABILITY_ANSWER_BYTES_MAX <= INLINE_BYTES_MAX);
+const _: () = assert!(MANIFEST_BYTES_MAX + INLINE_BYTES_MAX < ITEM_BYTES_MAX);
