@@ -6,5 +6,6 @@
 
 pub mod extensions;
 pub mod id;
+pub mod members;
 pub mod model;
 pub mod refusal;
