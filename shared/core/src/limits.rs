@@ -5,9 +5,11 @@
 use std::time::Duration;
 
 mod capability;
+mod scopes;
 mod stores;
 
 pub use self::capability::*;
+pub use self::scopes::*;
 pub use self::stores::*;
 
 // --- Transport and retries (LC-031 to LC-048) ---

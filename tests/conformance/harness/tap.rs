@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use annex_core::limits::QUEUE_BATCH_MAX;
 use annex_core::ports::{
-    Blobs, Clock, Commit, Committed, Count, Counted, Item, Key, Outage, Outgoing, Page, Query, QueueName, Scan,
-    ScanPage, Store,
+    Blobs, Clock, Commit, Committed, Count, Counted, Item, Key, Outage, Outgoing, Page, Query,
+    QueueName, Scan, ScanPage, Store,
 };
 use annex_core::time::Timestamp;
 use async_trait::async_trait;

@@ -5,10 +5,7 @@ use std::sync::OnceLock;
 
 use serde_json::value::RawValue;
 
-use crate::limits::{
-    COMPILED_ENTRY_BYTES, COMPILED_PATTERN_FACTOR,
-    COMPILED_SCHEMA_FACTOR,
-};
+use crate::limits::{COMPILED_ENTRY_BYTES, COMPILED_PATTERN_FACTOR, COMPILED_SCHEMA_FACTOR};
 
 use super::id::Qualified;
 use super::manifest::options::{self, OptionsSource};

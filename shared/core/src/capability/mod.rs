@@ -5,8 +5,10 @@
 //! profile of it, see `docs/capability-extensions.md`.
 
 pub mod compiled;
+pub mod extensions;
 pub mod id;
 pub mod manifest;
+pub mod members;
 pub mod model;
 pub mod refusal;
 pub mod schema;

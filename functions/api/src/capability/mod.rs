@@ -1,0 +1,20 @@
+//! Capability extensions: what the operator and the organizations do with them, and the endpoints of the contract, which
+//! extensions call with their developer tokens.
+//!
+//! **Invariant:** whatever goes wrong below [`PREFIX`] is answered in the contract's own shape.
+
+mod bodies;
+mod definitions;
+mod refused;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::App;
+
+pub(crate) use bodies::Body;
+pub(crate) use definitions::{ExtensionView, create, delete, find, list, replace};
+pub(crate) use refused::{ContractResult, Developer, PREFIX, Refused, refuses};
+
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().merge(definitions::routes())
+}
