@@ -161,7 +161,7 @@ async fn nothing_in_a_path_or_a_field_makes_the_platform_fail() {
 }
 
 #[tokio::test]
-async fn headers_of_any_form_do_not_make_the_platform_fail() {
+async fn headers_and_targets_of_any_form_do_not_make_the_platform_fail() {
     let (world, owner) = world().await;
     let path = "/v1/extension/request/ext";
     let form = encode(&[("oid", &world.oid), ("action", "echo")]);
@@ -183,6 +183,13 @@ async fn headers_of_any_form_do_not_make_the_platform_fail() {
                 .header(HeaderName::from_static(name), value);
             let answer = world.platform.send(request.body(form.clone().into()).unwrap()).await;
             assert!(answer.status.as_u16() < 500, "{name} {value:?} {answer:?}");
+        }
+    }
+    for uri in ["*", "host:80", "http://other/v1/who", "//v1/who", "/v1//who", "/v1/who/", "/.."] {
+        for method in ["GET", "OPTIONS", "CONNECT", "TRACE", "get"] {
+            let request = Request::builder().method(method).uri(uri).body(Body::empty()).unwrap();
+            let answer = world.platform.send(request).await;
+            assert!(answer.status.is_client_error(), "{method} {uri} {answer:?}");
         }
     }
     let request = Request::get(format!("/v1/orgs/{}", world.oid))
