@@ -30,6 +30,7 @@ mod stored;
 mod summary;
 mod updates;
 mod view;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +50,7 @@ pub use log::TARGET as LOG_TARGET;
 pub use replay::ReplayRequest;
 pub use run::Claimed;
 pub use summary::{Summary, summary};
+pub(crate) use waiting::deliver_message;
 
 /// A request to call an action.
 #[derive(Debug, Clone)]

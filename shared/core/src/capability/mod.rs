@@ -4,8 +4,15 @@
 //! [`Session`](model::Session) is its install on one lock. The wire beyond the contract's own page is this platform's
 //! profile of it, see `docs/capability-extensions.md`.
 
+pub mod availability;
 pub mod extensions;
+pub mod history;
 pub mod id;
+pub mod locks;
 pub mod members;
 pub mod model;
+pub mod operations;
+pub mod outbox;
 pub mod refusal;
+pub mod sessions;
+pub mod view;
