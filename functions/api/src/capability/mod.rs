@@ -4,6 +4,7 @@
 //! **Invariant:** whatever goes wrong below [`PREFIX`] is answered in the contract's own shape.
 
 mod bodies;
+mod calls;
 mod definitions;
 mod refused;
 
@@ -16,5 +17,5 @@ pub(crate) use definitions::{ExtensionView, create, delete, find, list, replace}
 pub(crate) use refused::{ContractResult, Developer, PREFIX, Refused, refuses};
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().merge(definitions::routes())
+    OpenApiRouter::new().merge(definitions::routes()).merge(calls::routes())
 }

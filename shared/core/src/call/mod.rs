@@ -29,6 +29,7 @@ mod stored;
 mod summary;
 mod updates;
 mod view;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,7 @@ use bytes::Bytes;
 use moka::future::Cache;
 
 use crate::auth::Caller;
+use crate::capability::Capabilities;
 use crate::ids::{ExtensionName, Oid};
 use crate::limits;
 use crate::ports::{Outage, Ports};
@@ -49,6 +51,7 @@ pub use log::TARGET as LOG_TARGET;
 pub use replay::ReplayRequest;
 pub use run::Claimed;
 pub use summary::{Summary, summary};
+pub(crate) use waiting::deliver_message;
 
 /// A request to call an action.
 #[derive(Debug, Clone)]
@@ -150,6 +153,7 @@ struct Inner {
     refusals: refusals::Refusals,
     /// Deliveries of queued work.
     slots: Slots<ExtensionName>,
+    capabilities: Capabilities,
     /// Deliveries whose caller waits.
     calls: Slots<ExtensionName>,
 }
@@ -159,6 +163,7 @@ impl Calls {
     pub fn new(ports: Ports, launcher: Arc<dyn Launcher>, settings: CallSettings) -> Self {
         Self {
             inner: Arc::new(Inner {
+                capabilities: Capabilities::new(ports.clone()),
                 ports,
                 launcher,
                 settings,
@@ -175,6 +180,11 @@ impl Calls {
     /// The ports it works over.
     pub fn ports(&self) -> &Ports {
         &self.inner.ports
+    }
+
+    /// Calls and events between capability extensions.
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.inner.capabilities
     }
 
     fn profile(&self) -> &'static Profile {

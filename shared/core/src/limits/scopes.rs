@@ -11,7 +11,7 @@ use super::{
 pub const SESSION_OBJECT_BYTES_MAX: usize = 64 << 10;
 
 /// Sessions of one lock. Whatever tells all of them goes into one commit.
-pub const SESSIONS_PER_LOCK_MAX: usize = 25;
+pub const SESSIONS_PER_LOCK_MAX: usize = 20;
 
 /// Sessions of one page of a search.
 pub const SESSIONS_PER_PAGE_MAX: usize = 50;
@@ -30,6 +30,9 @@ pub const LINE_TITLE_CHARS_MAX: usize = 200;
 
 /// Longest description of a history line, a reason or an icon included, in characters.
 pub const LINE_DESCRIPTION_CHARS_MAX: usize = 2_000;
+
+/// How long a line of a lock's history is kept.
+pub const HISTORY_RETENTION: Duration = Duration::from_secs(400 * 86_400);
 
 /// Lines of one page of a lock's history.
 pub const LINES_PER_PAGE_MAX: usize = 100;
@@ -74,7 +77,7 @@ const _: () = assert!(
     EXTENSION_WEBHOOK_RETRY_DELAY.as_secs() << (EXTENSION_WEBHOOK_ATTEMPTS_MAX - 2)
         <= QUEUE_DELAY_MAX.as_secs()
 );
-// A change of a lock's status moves two index entries of each session and tells each, beside the lock and two lines.
-const _: () = assert!(3 * SESSIONS_PER_LOCK_MAX + 8 < COMMIT_WRITES_MAX);
+// A change of a lock moves two index entries of each session and tells each of two lines, beside the lock and those.
+const _: () = assert!(4 * SESSIONS_PER_LOCK_MAX + 8 < COMMIT_WRITES_MAX);
 // A session fits an item, and so does the entry that tells of it.
 const _: () = assert!(3 * SESSION_OBJECT_BYTES_MAX + (128 << 10) < ITEM_BYTES_MAX);
