@@ -14,9 +14,8 @@ impl Members {
     /// Reads an object; no bytes at all are one without members.
     pub fn read(bytes: &[u8]) -> Outcome<Self> {
         let bytes = bytes.trim_ascii();
-        let refused = |fault| {
-            Fault::new(Code::InvalidJson, format!("the request body is refused: {fault}"))
-        };
+        let refused =
+            |fault| Fault::new(Code::InvalidJson, format!("the request body is refused: {fault}"));
         Ok(Self(Object::read(bytes).map_err(refused)?))
     }
 
