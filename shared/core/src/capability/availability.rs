@@ -38,7 +38,8 @@ pub fn read(
 
 fn one_of(declared: &Capability, said: &Members) -> Result<Availability, Refusal> {
     let available = said.flag("available")?;
-    let available = available.ok_or_else(|| bad(format!("{}: available is missing", declared.id)))?;
+    let available =
+        available.ok_or_else(|| bad(format!("{}: available is missing", declared.id)))?;
     let invocable_by = invokers(declared, said)?;
     let narrows = |by: &Vec<Invoker>| by.iter().all(|by| declared.invocable_by.contains(by));
     if !invocable_by.as_ref().is_none_or(narrows) {
@@ -125,7 +126,10 @@ mod tests {
     #[test]
     fn a_push_says_for_each_declared_capability_whether_it_is_available() {
         check("{}", Ok(0));
-        check(r#"{"dice.roll":{"available":false,"reason":"empty"},"dice.sides":{"available":true}}"#, Ok(2));
+        check(
+            r#"{"dice.roll":{"available":false,"reason":"empty"},"dice.sides":{"available":true}}"#,
+            Ok(2),
+        );
         check(r#"{"dice.roll":{}}"#, Err("bad-request"));
         check(r#"{"dice.roll":{"available":1}}"#, Err("bad-request"));
         check(r#"{"dice.roll":null}"#, Err("bad-request"));
@@ -135,7 +139,8 @@ mod tests {
         check(r#"{"cards.draw":{"available":true}}"#, Err("unknown-command"));
         check(r#"{"not an id":{"available":true}}"#, Err("invalid-command-id"));
         check("[]", Err("bad-request"));
-        let reason = |n| format!(r#"{{"dice.roll":{{"available":false,"reason":"{}"}}}}"#, "r".repeat(n));
+        let reason =
+            |n| format!(r#"{{"dice.roll":{{"available":false,"reason":"{}"}}}}"#, "r".repeat(n));
         check(&reason(REASON_CHARS_MAX), Ok(1));
         check(&reason(REASON_CHARS_MAX + 1), Err("bad-request"));
     }

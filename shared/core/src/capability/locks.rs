@@ -97,4 +97,3 @@ fn moved(oid: Oid, id: &LockId, lock: &Lock, to: LockStatus) -> Vec<Write> {
     });
     each.collect()
 }
-

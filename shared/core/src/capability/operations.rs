@@ -83,7 +83,11 @@ impl Operation {
             }
             "set_display_remaining_time" => {
                 let shown = action.flag("params")?.ok_or_else(|| bad("params is missing"))?;
-                let title = if shown { "The remaining time is shown" } else { "The remaining time is hidden" };
+                let title = if shown {
+                    "The remaining time is shown"
+                } else {
+                    "The remaining time is hidden"
+                };
                 Self::new("display_remaining_time", title, json!({"displayRemainingTime": shown}))
             }
             _ => return Err(bad("action.name is no action of a lock")),
@@ -94,7 +98,8 @@ impl Operation {
     pub fn assign_task(body: &Members) -> Outcome<Self> {
         let task = body.members("task")?.ok_or_else(|| bad("task is missing"))?;
         let text = task.require("task", LINE_DESCRIPTION_CHARS_MAX)?;
-        let points = task.number("points", 0, 1_000_000)?.ok_or_else(|| bad("points is missing"))?;
+        let points =
+            task.number("points", 0, 1_000_000)?.ok_or_else(|| bad("points is missing"))?;
         let verification = task.flag("verificationRequired")?.unwrap_or(false);
         let most = most_seconds();
         let payload = json!({"task": {
@@ -136,7 +141,11 @@ impl Operation {
     /// Reads `penalties/time-limit/cancel`: `{habitName}`.
     pub fn cancel_time_limit(body: &Members) -> Outcome<Self> {
         let payload = json!({"habitName": habit(body)?});
-        Ok(Self::new("penalty_time_limit_cancelled", "A time limit for a habit was cancelled", payload))
+        Ok(Self::new(
+            "penalty_time_limit_cancelled",
+            "A time limit for a habit was cancelled",
+            payload,
+        ))
     }
 
     /// Reads `temporary-opening/open`: `{actor}`.
@@ -245,9 +254,8 @@ pub async fn log(ports: &Ports, session: &Session, body: &Members) -> Result<His
     let role = body.text("role", LINE_TITLE_CHARS_MAX)?;
     let role = match role {
         None => Role::Extension,
-        Some(word) => Role::parse(&word).ok_or_else(|| {
-            bad("role is none of wearer, user, keyholder, extension, admin")
-        })?,
+        Some(word) => Role::parse(&word)
+            .ok_or_else(|| bad("role is none of wearer, user, keyholder, extension, admin"))?,
     };
     let title = body.require("title", LINE_TITLE_CHARS_MAX)?;
     let line = HistoryLine {

@@ -14,8 +14,8 @@ use crate::ports::{Commit, Key, When, Write};
 use crate::stored;
 use crate::time::Timestamp;
 
-use super::calls::body::members;
 use super::calls::Origin;
+use super::calls::body::members;
 use super::id::Qualified;
 use super::refusal::Refusal;
 use super::service::Capabilities;

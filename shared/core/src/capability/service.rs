@@ -9,8 +9,8 @@ use crate::ports::{Outage, Ports};
 use crate::slots::Slots;
 use crate::stored;
 
-use super::id::Slug;
 use super::compiled::Compiled;
+use super::id::Slug;
 use super::model::Extension;
 use super::options::Choices;
 use super::rate::Rates;

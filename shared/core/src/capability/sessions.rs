@@ -112,16 +112,17 @@ async fn tell<T: Serialize>(
 
 /// Where deliveries to a session go.
 pub fn place(session: &Session) -> Place {
-    Place {
-        oid: session.oid,
-        lock: session.lock.clone(),
-        extension: session.extension.clone(),
-    }
+    Place { oid: session.oid, lock: session.lock.clone(), extension: session.extension.clone() }
 }
 
 /// Installs an extension on a lock, which is made where it is not there. A second session of an extension on a lock is
 /// [`Code::Conflict`].
-pub async fn create(ports: &Ports, oid: Oid, lock_id: &LockId, new: NewSession) -> Outcome<Session> {
+pub async fn create(
+    ports: &Ports,
+    oid: Oid,
+    lock_id: &LockId,
+    new: NewSession,
+) -> Outcome<Session> {
     extensions::require(ports, &new.extension).await?;
     let now = ports.clock.now();
     let session = Session {
@@ -183,7 +184,12 @@ pub async fn find(ports: &Ports, slug: &Slug, id: &str) -> Outcome<(Session, Ite
 }
 
 /// The session of an extension on a lock; `None`: it has none.
-pub async fn on_lock(ports: &Ports, oid: Oid, lock: &LockId, slug: &Slug) -> Outcome<Option<Session>> {
+pub async fn on_lock(
+    ports: &Ports,
+    oid: Oid,
+    lock: &LockId,
+    slug: &Slug,
+) -> Outcome<Option<Session>> {
     let found = stored::load(ports, &keys::session(oid, lock, slug)).await?;
     Ok(found.map(|(session, _)| session))
 }
@@ -229,15 +235,18 @@ pub(super) async fn replace(ports: &Ports, session: &Session, item: &Item) -> Ou
 pub async fn delete(ports: &Ports, oid: Oid, lock_id: &LockId, id: &str) -> Outcome<()> {
     loop {
         let (mut lock, item) = locks::require(ports, oid, lock_id).await?;
-        let slug = lock.sessions.iter().find(|(_, known)| *known == id).map(|(slug, _)| slug.clone());
+        let slug =
+            lock.sessions.iter().find(|(_, known)| *known == id).map(|(slug, _)| slug.clone());
         let slug = slug.ok_or_else(|| unknown(id))?;
-        let session =
-            on_lock(ports, oid, lock_id, &slug).await?.ok_or_else(|| unknown(id))?;
+        let session = on_lock(ports, oid, lock_id, &slug).await?.ok_or_else(|| unknown(id))?;
         lock.sessions.remove(&slug);
         lock.updated_at = ports.clock.now();
         let mut change = Change::of(put_lock(oid, lock_id, &lock, When::Revision(item.revision)));
-        let gone = std::iter::once(keys::session(oid, lock_id, &slug))
-            .chain(index(&slug, id, lock.status));
+        let gone = std::iter::once(keys::session(oid, lock_id, &slug)).chain(index(
+            &slug,
+            id,
+            lock.status,
+        ));
         change.writes.extend(gone.map(|key| Write::Delete { key, when: When::Always }));
         let shown = Gone { session_id: id, lock: LockView::new(lock_id, &lock) };
         tell(ports, &mut change, &session, "deleted", shown).await?;

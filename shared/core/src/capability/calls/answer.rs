@@ -92,7 +92,11 @@ mod tests {
 
     #[test]
     fn an_output_is_what_was_answered_byte_for_byte() {
-        check(200, r#"{"output": {"n": 1.0e+400, "b":1, "a":2}}"#, Ok(r#"{"n": 1.0e+400, "b":1, "a":2}"#));
+        check(
+            200,
+            r#"{"output": {"n": 1.0e+400, "b":1, "a":2}}"#,
+            Ok(r#"{"n": 1.0e+400, "b":1, "a":2}"#),
+        );
         check(201, r#"{"output":null}"#, Ok("null"));
         check(200, r#"{"other":1}"#, Ok("null"));
         check(204, "", Ok("null"));
@@ -101,7 +105,11 @@ mod tests {
 
     #[test]
     fn a_failure_keeps_its_own_code() {
-        check(200, r#"{"error":{"code":"sold-out","message":"none left"}}"#, Err(("sold-out", "none left")));
+        check(
+            200,
+            r#"{"error":{"code":"sold-out","message":"none left"}}"#,
+            Err(("sold-out", "none left")),
+        );
         check(200, r#"{"error":{"code":"x"},"output":1}"#, Err(("x", "")));
     }
 
@@ -116,6 +124,10 @@ mod tests {
         check(200, r#"{"error":{}}"#, Err(("invalid-response", shape)));
         check(200, r#"{"output":1,"output":2}"#, Err(("invalid-response", shape)));
         let deep = format!(r#"{{"output":{}{}}}"#, "[".repeat(64), "]".repeat(64));
-        check(200, &deep, Err(("invalid-response", "the answer is nested deeper than 64 levels at byte 73")));
+        check(
+            200,
+            &deep,
+            Err(("invalid-response", "the answer is nested deeper than 64 levels at byte 73")),
+        );
     }
 }

@@ -214,5 +214,8 @@ fn fingerprint(id: &Qualified, query: bool, input: &str) -> String {
 
 /// The end of a call whose worker is gone.
 fn interrupted() -> CallError {
-    CallError::new("interrupted", "the platform stopped while the call ran; it may have been carried out")
+    CallError::new(
+        "interrupted",
+        "the platform stopped while the call ran; it may have been carried out",
+    )
 }

@@ -15,7 +15,7 @@ use crate::capability::refusal::Refusal;
 use crate::capability::service::Capabilities;
 use crate::fault::{Code, Fault};
 use crate::keys;
-use crate::limits::{LOCK_EVENTS_LISTED_MAX, HIDDEN_EVENT_RETENTION};
+use crate::limits::{HIDDEN_EVENT_RETENTION, LOCK_EVENTS_LISTED_MAX};
 use crate::ports::{Key, Query, When, Write};
 use crate::stored;
 
@@ -118,8 +118,7 @@ impl Capabilities {
             let Some(listener) = self.known(slug).await? else { continue };
             let wants = &listener.extension.manifest.subscriptions;
             for want in wants.iter().filter(|want| want.event == record.event) {
-                let place =
-                    Place { oid, lock: origin.lock.clone(), extension: slug.clone() };
+                let place = Place { oid, lock: origin.lock.clone(), extension: slug.clone() };
                 match &want.command {
                     Some(command) => {
                         let what = What::Call(command.clone());

@@ -71,7 +71,8 @@ impl EventRecord {
     /// Whether an extension may refer to it: its own, one that everybody on the lock can read, or one that is delivered
     /// to it (CH-025, CH-026).
     pub fn is_known_to(&self, extension: &Extension) -> bool {
-        let wanted = || extension.manifest.subscriptions.iter().any(|want| want.event == self.event);
+        let wanted =
+            || extension.manifest.subscriptions.iter().any(|want| want.event == self.event);
         self.source == extension.slug || !self.hidden || wanted()
     }
 
