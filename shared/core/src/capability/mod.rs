@@ -10,5 +10,6 @@ pub mod id;
 pub mod manifest;
 pub mod members;
 pub mod model;
+pub mod rate;
 pub mod refusal;
 pub mod schema;

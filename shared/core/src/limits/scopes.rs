@@ -31,6 +31,9 @@ pub const LINE_TITLE_CHARS_MAX: usize = 200;
 /// Longest description of a history line, a reason or an icon included, in characters.
 pub const LINE_DESCRIPTION_CHARS_MAX: usize = 2_000;
 
+/// How long a line of a lock's history is kept.
+pub const HISTORY_RETENTION: Duration = Duration::from_secs(400 * 86_400);
+
 /// Lines of one page of a lock's history.
 pub const LINES_PER_PAGE_MAX: usize = 100;
 
