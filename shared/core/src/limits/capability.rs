@@ -21,6 +21,15 @@ pub const LOCK_RATE_MAX: u32 = 300;
 /// Requests of dynamic choices of one caller on one lock in one window (CH-052).
 pub const OPTIONS_RATE_MAX: u32 = 60;
 
+/// Requests of dynamic choices that a process counts at a time.
+pub const OPTIONS_RESERVED: u32 = 2;
+
+/// How long the counters of a window are kept after its end: clocks of processes differ.
+pub const RATES_KEPT: Duration = Duration::from_secs(300);
+
+/// Blocks, and callers of dynamic choices, that a process remembers.
+pub const RATES_REMEMBERED_MAX: u64 = 10_000;
+
 /// When a caller is asked to come back whom a target with too many calls cannot serve (CH-036).
 pub const PARTNER_BUSY_RETRY_AFTER: Duration = Duration::from_secs(1);
 
