@@ -161,8 +161,9 @@ fn way(part: &Part, ways: &[Way], above: &[Way], visits: &[u64]) -> Way {
         way.chain = chains.fold(way.chain, u64::max);
     }
     if part.is_unevaluated {
-        way.element.add(way.search_element);
-        way.member.add(way.search_member);
+        // The search applies the same parts by the same ways: it takes steps, and makes no further ways.
+        way.element.add(Cost { visits: 0, ..way.search_element });
+        way.member.add(Cost { visits: 0, ..way.search_member });
     }
     way.chain += 1;
     way
