@@ -13,6 +13,8 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use serde::Serialize;
 
+use crate::capability::refuses;
+
 /// What a handler answers.
 pub type ApiResult = Result<Response, Failure>;
 
@@ -64,13 +66,14 @@ pub(crate) fn success() -> Response {
     json_bytes(StatusCode::OK, r#"{"success":true}"#)
 }
 
-pub(crate) async fn no_route(uri: Uri) -> Failure {
-    Failure(Fault::new(Code::NotFound, format!("there is no route {}", shown(uri.path()))))
+pub(crate) async fn no_route(uri: Uri) -> Response {
+    let text = format!("there is no route {}", shown(uri.path()));
+    refuses(uri.path(), Fault::new(Code::NotFound, text))
 }
 
-pub(crate) async fn no_method(method: Method, uri: Uri) -> Failure {
+pub(crate) async fn no_method(method: Method, uri: Uri) -> Response {
     let text = format!("{} does not answer {method}", shown(uri.path()));
-    Failure(Fault::new(Code::MethodNotAllowed, text))
+    refuses(uri.path(), Fault::new(Code::MethodNotAllowed, text))
 }
 
 /// The start of a path: it is as long as the caller likes.
@@ -87,7 +90,7 @@ pub(crate) async fn catch_panics(request: Request, next: Next) -> Response {
         Ok(response) => response,
         Err(_) => {
             tracing::error!(%method, route, "a handler of the API panicked");
-            Failure(Fault::new(Code::Internal, "internal error")).into_response()
+            refuses(route.as_deref().unwrap_or(""), Fault::new(Code::Internal, "internal error"))
         }
     }
 }

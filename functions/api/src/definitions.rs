@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use annex_core::auth::{Caller, CallerKind};
+use annex_core::capability::extensions::CONTRACT;
 use annex_core::extensions::{self, DefinitionInput, Rotation};
-use annex_core::fault::{Code, Fault};
+use annex_core::fault::{Code, Fault, Outcome};
 use annex_core::ids::ExtensionName;
+use annex_core::json::{self as text, Object};
 use annex_core::limits::SECRET_OVERLAP;
 use annex_core::model::Definition;
 use axum::extract::State;
@@ -15,6 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::answer::success;
+use crate::capability::{self, ExtensionView};
 use crate::extract::{SmallForm, Whole};
 use crate::{ApiResult, App, Authed, Params, json};
 
@@ -89,50 +92,100 @@ fn view(app: &App, caller: &Caller, definition: Definition) -> DefinitionView {
     }
 }
 
-/// The extensions that there are.
+/// A definition of either kind. That of a capability extension has a member `contract`.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+enum View {
+    Webhook(DefinitionView),
+    Capability(ExtensionView),
+}
+
+/// The contract that a definition names, and the definition without that member; capability extensions keep theirs.
+fn contract(body: &[u8]) -> Outcome<Kind> {
+    // What cannot be read is refused where the whole definition is read.
+    let Ok(mut object) = Object::read(body) else { return Ok(Kind::Webhook(None)) };
+    match object.get("contract") {
+        None => Ok(Kind::Webhook(None)),
+        Some(raw) if text::text(raw).as_deref() == Some(CONTRACT) => Ok(Kind::Capability),
+        Some(raw) if text::text(raw).as_deref() == Some("limacharlie") => {
+            object.remove("contract");
+            Ok(Kind::Webhook(Some(object.to_json())))
+        }
+        Some(_) => Err(bad("contract is neither limacharlie nor chaster")),
+    }
+}
+
+/// What kind of extension a definition is of.
+enum Kind {
+    /// The JSON that is read instead of the body, if it is another.
+    Webhook(Option<String>),
+    Capability,
+}
+
+/// The extensions that there are: those of webhooks by name, and then the capability extensions by name.
 #[utoipa::path(get, path = "/v1/extension/definition", tag = "extensions",
-    responses((status = 200, description = "The definitions, by name", body = Vec<DefinitionView>)))]
+    responses((status = 200, description = "The definitions", body = Vec<View>)))]
 async fn list(State(app): State<App>, Authed(caller): Authed) -> ApiResult {
     let found = extensions::list(&app.ports).await?;
-    let views: Vec<_> = found.into_iter().map(|found| view(&app, &caller, found)).collect();
+    let mut views: Vec<_> =
+        found.into_iter().map(|found| View::Webhook(view(&app, &caller, found))).collect();
+    views.extend(capability::list(&app, &caller).await?.into_iter().map(View::Capability));
     Ok(json(&views))
 }
 
-/// Register an extension. Only for the operator.
+/// Register an extension. Only for the operator. With `"contract": "chaster"` it is a capability extension, which has the
+/// members `name`, `url`, `webhook` (`username`, `password`), `platform_owned` and `description`; the answer shows its
+/// `developer_token` this once.
 #[utoipa::path(post, path = "/v1/extension/definition", tag = "extensions",
     request_body(content = DefinitionBody),
-    responses((status = 200, description = "The definition", body = DefinitionView)))]
+    responses((status = 200, description = "The definition", body = View)))]
 async fn create(State(app): State<App>, Authed(caller): Authed, Whole(body): Whole) -> ApiResult {
     caller.require_operator()?;
-    let made = extensions::create(&app.ports, DefinitionInput::parse(&body)?).await?;
-    Ok(json(&view(&app, &caller, made)))
+    match contract(&body)? {
+        Kind::Capability => Ok(json(&capability::create(&app, &caller, &body).await?)),
+        Kind::Webhook(other) => {
+            let text = other.as_ref().map_or(&body[..], |text| text.as_bytes());
+            let made = extensions::create(&app.ports, DefinitionInput::parse(text)?).await?;
+            Ok(json(&view(&app, &caller, made)))
+        }
+    }
 }
 
-/// Replace the definition of an extension. Only for the operator. What is left out is emptied, but for the secret.
+/// Replace the definition of an extension. Only for the operator. What is left out is emptied, but for the secret; of a
+/// capability extension manifest and developer token stay, and the password where the username is the same.
 #[utoipa::path(put, path = "/v1/extension/definition", tag = "extensions",
     request_body(content = DefinitionBody),
-    responses((status = 200, description = "The definition", body = DefinitionView)))]
+    responses((status = 200, description = "The definition", body = View)))]
 async fn replace(State(app): State<App>, Authed(caller): Authed, Whole(body): Whole) -> ApiResult {
     caller.require_operator()?;
-    let made = extensions::replace(&app.ports, DefinitionInput::parse(&body)?).await?;
-    Ok(json(&view(&app, &caller, made)))
+    match contract(&body)? {
+        Kind::Capability => Ok(json(&capability::replace(&app, &caller, &body).await?)),
+        Kind::Webhook(other) => {
+            let text = other.as_ref().map_or(&body[..], |text| text.as_bytes());
+            let made = extensions::replace(&app.ports, DefinitionInput::parse(text)?).await?;
+            Ok(json(&view(&app, &caller, made)))
+        }
+    }
 }
 
 /// Read the definition of an extension.
 #[utoipa::path(get, path = "/v1/extension/definition/{name}", tag = "extensions",
     params(("name" = String, Path, description = "The extension")),
-    responses((status = 200, description = "The definition", body = DefinitionView)))]
+    responses((status = 200, description = "The definition", body = View)))]
 async fn get(
     State(app): State<App>,
     Authed(caller): Authed,
     Params(name): Params<String>,
 ) -> ApiResult {
     let name = ExtensionName::parse(&name)?;
+    if let Some(found) = capability::find(&app, &caller, name.as_str()).await? {
+        return Ok(json(&found));
+    }
     let found = extensions::require_definition(&app.ports, &name).await?;
     Ok(json(&view(&app, &caller, found)))
 }
 
-/// Withdraw an extension. Only for the operator. Subscriptions stay, and calls fail until it is registered again.
+/// Withdraw an extension. Only for the operator. Subscriptions and sessions stay, and calls fail until it is registered again.
 #[utoipa::path(delete, path = "/v1/extension/definition/{name}", tag = "extensions",
     params(("name" = String, Path, description = "The extension")),
     responses((status = 200, description = "Done", body = Value)))]
@@ -142,7 +195,10 @@ async fn delete(
     Params(name): Params<String>,
 ) -> ApiResult {
     caller.require_operator()?;
-    extensions::delete(&app.ports, &ExtensionName::parse(&name)?).await?;
+    let name = ExtensionName::parse(&name)?;
+    if !capability::delete(&app, name.as_str()).await? {
+        extensions::delete(&app.ports, &name).await?;
+    }
     Ok(success())
 }
 

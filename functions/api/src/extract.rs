@@ -33,7 +33,7 @@ impl FromRequestParts<App> for Authed {
 }
 
 /// The token of `Authorization: Bearer <token>`, the scheme in any case.
-fn bearer(headers: &HeaderMap) -> Result<&str, Fault> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, Fault> {
     let refused = |text| Fault::new(Code::Unauthenticated, text);
     let value = headers.get(AUTHORIZATION).ok_or_else(|| refused("a token is needed"))?;
     let text = value.to_str().map_err(|_| refused("the token is not valid"))?;

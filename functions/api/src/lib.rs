@@ -8,6 +8,7 @@
 mod actions;
 mod answer;
 mod calls;
+mod capability;
 mod definitions;
 mod diagnose;
 mod document;
@@ -78,6 +79,7 @@ fn routes() -> OpenApiRouter<App> {
         .merge(platform::routes())
         .merge(telemetry::routes())
         .merge(operations::routes())
+        .merge(capability::routes())
 }
 
 /// The router.

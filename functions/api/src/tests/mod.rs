@@ -11,4 +11,5 @@ mod orgs;
 mod platform;
 mod rotation;
 mod routes;
+mod strangers;
 mod tokens;

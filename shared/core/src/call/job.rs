@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::capability::outbox::Place;
 use crate::ids::{ExtensionName, Oid};
 use crate::time::Timestamp;
 use crate::trace::Trace;
@@ -41,6 +42,14 @@ pub(super) enum Job {
     Erase {
         /// The tenant.
         oid: Oid,
+    },
+    /// Deliver what waits for a capability extension on a lock.
+    Deliver {
+        /// Where.
+        place: Place,
+        /// The sort key of an entry that is due now, whatever the clock says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        entry: Option<String>,
     },
 }
 

@@ -54,6 +54,9 @@ impl Job {
     /// [`found`].
     pub(super) fn span(&self) -> Span {
         match self {
+            Self::Deliver { place, .. } => {
+                tracing::error_span!("deliver", oid = %place.oid, extension = %place.extension)
+            }
             Self::Start(start) => {
                 let id = id_of(start.oid, &[&start.claim, start.extension.as_str()]);
                 span(id, start.oid, &start.extension)

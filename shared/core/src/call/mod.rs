@@ -23,13 +23,13 @@ mod run;
 mod schemas;
 mod settle;
 mod sign;
-mod slots;
 mod start;
 #[cfg(test)]
 mod stored;
 mod summary;
 mod updates;
 mod view;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,16 +39,19 @@ use bytes::Bytes;
 use moka::future::Cache;
 
 use crate::auth::Caller;
+use crate::capability::Capabilities;
 use crate::ids::{ExtensionName, Oid};
 use crate::limits;
 use crate::ports::{Outage, Ports};
 use crate::profile::{LIMACHARLIE, Profile};
+use crate::slots::Slots;
 use crate::trace::Trace;
 
 pub use log::TARGET as LOG_TARGET;
 pub use replay::ReplayRequest;
 pub use run::Claimed;
 pub use summary::{Summary, summary};
+pub(crate) use waiting::deliver_message;
 
 /// A request to call an action.
 #[derive(Debug, Clone)]
@@ -149,9 +152,10 @@ struct Inner {
     schemas: schemas::Schemas,
     refusals: refusals::Refusals,
     /// Deliveries of queued work.
-    slots: slots::Slots,
+    slots: Slots<ExtensionName>,
+    capabilities: Capabilities,
     /// Deliveries whose caller waits.
-    calls: slots::Slots,
+    calls: Slots<ExtensionName>,
 }
 
 impl Calls {
@@ -159,6 +163,7 @@ impl Calls {
     pub fn new(ports: Ports, launcher: Arc<dyn Launcher>, settings: CallSettings) -> Self {
         Self {
             inner: Arc::new(Inner {
+                capabilities: Capabilities::new(ports.clone()),
                 ports,
                 launcher,
                 settings,
@@ -166,8 +171,8 @@ impl Calls {
                 extensions: Cache::new(limits::SCHEMAS_CACHED_MAX),
                 schemas: schemas::Schemas::default(),
                 refusals: refusals::Refusals::new(settings.refusals_filed_every),
-                slots: slots::Slots::default(),
-                calls: slots::Slots::default(),
+                slots: Slots::default(),
+                calls: Slots::default(),
             }),
         }
     }
@@ -175,6 +180,11 @@ impl Calls {
     /// The ports it works over.
     pub fn ports(&self) -> &Ports {
         &self.inner.ports
+    }
+
+    /// Calls and events between capability extensions.
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.inner.capabilities
     }
 
     fn profile(&self) -> &'static Profile {

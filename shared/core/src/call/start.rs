@@ -82,6 +82,7 @@ impl Calls {
             Job::Later(updates) => self.carry(&updates).await,
             Job::Now(updates) => self.update(&updates).await,
             Job::Erase { oid } => self.erase(oid).await.map(|()| Worked::Done),
+            Job::Deliver { place, entry } => self.deliver_waiting(&place, entry.as_deref()).await,
         }
     }
 

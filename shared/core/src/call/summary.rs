@@ -14,7 +14,7 @@ use super::record::{Kind, id_of};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// `request`, `event`, `error_report`, `run` (of an invocation that has its record), `updates` (of many
-    /// organizations), `erase` (of an organization), `usage`; `unknown` for what is no message of ours.
+    /// organizations), `erase` (of an organization), `deliver` (what waits for a capability extension), `usage`; `unknown` for what is no message of ours.
     pub kind: &'static str,
     /// The action or the event.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +68,12 @@ fn of_job(job: Job) -> Summary {
             Summary { kind: "updates", extension: Some(updates.extension), ..Summary::default() }
         }
         Job::Erase { oid } => Summary { kind: "erase", oid: Some(oid), ..Summary::default() },
+        Job::Deliver { place, .. } => Summary {
+            kind: "deliver",
+            oid: Some(place.oid),
+            extension: ExtensionName::parse(place.extension.as_str()).ok(),
+            ..Summary::default()
+        },
     }
 }
 

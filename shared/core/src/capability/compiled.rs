@@ -1,17 +1,15 @@
-//! One version of an extension with its schemas compiled, and the cache of such versions.
+//! One version of an extension with its schemas compiled.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use moka::sync::Cache;
 use serde_json::value::RawValue;
 
 use crate::limits::{
-    COMPILED_CACHED_BYTES_MAX, COMPILED_ENTRY_BYTES, COMPILED_PATTERNS_BYTES,
-    COMPILED_SCHEMA_FACTOR, PATTERN_BYTES_MAX,
+    COMPILED_ENTRY_BYTES, COMPILED_PATTERNS_BYTES, COMPILED_SCHEMA_FACTOR, PATTERN_BYTES_MAX,
 };
 
-use super::id::{Qualified, Slug};
+use super::id::Qualified;
 use super::manifest::options::{self, OptionsSource};
 use super::model::{Capability, EventDeclaration, Manifest};
 use super::refusal::Refusal;
@@ -22,7 +20,6 @@ use super::schema::Schema;
 pub struct Compiled {
     capabilities: HashMap<Qualified, CompiledCapability>,
     events: HashMap<Qualified, CompiledEvent>,
-    /// About what it takes in memory once all of it was used, in bytes.
     bytes: usize,
 }
 
@@ -43,6 +40,11 @@ impl Compiled {
             events: events.collect(),
             bytes: weight(manifest),
         }
+    }
+
+    /// About what it takes in memory once all of it was used, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The command or query of this id; `None` is [`Refusal::UnknownCommand`] (CH-013, CH-014).
@@ -161,30 +163,10 @@ fn fits(compiled: &OnceLock<Option<Schema>>, schema: &RawValue, text: &[u8]) -> 
     schema.as_ref().is_some_and(|schema| schema.accepts(text))
 }
 
-/// The versions that a process has in memory, by slug and revision of the extension's item. Those used least leave
-/// first. Cheap to clone: clones share one cache.
-#[derive(Debug, Clone)]
-pub struct CompiledCache(Cache<(Slug, u64), Arc<Compiled>>);
-
-impl CompiledCache {
-    /// The version at `revision`, made of `manifest` where it is not in memory.
-    pub fn get(&self, slug: &Slug, revision: u64, manifest: &Manifest) -> Arc<Compiled> {
-        self.0.get_with((slug.clone(), revision), || Arc::new(Compiled::new(manifest)))
-    }
-}
-
-impl Default for CompiledCache {
-    fn default() -> Self {
-        let weigher = |_: &(Slug, u64), compiled: &Arc<Compiled>| {
-            u32::try_from(compiled.bytes).unwrap_or(u32::MAX)
-        };
-        Self(Cache::builder().weigher(weigher).max_capacity(COMPILED_CACHED_BYTES_MAX).build())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capability::id::Slug;
     use crate::capability::manifest;
     use crate::limits::CAPABILITY_JSON_DEPTH_MAX;
 
@@ -293,16 +275,6 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_made_once_and_another_revision_is_another() {
-        let (cache, slug) = (CompiledCache::default(), Slug::parse("dice").unwrap());
-        let first = cache.get(&slug, 1, &manifest(DICE));
-        assert!(Arc::ptr_eq(&first, &cache.clone().get(&slug, 1, &Manifest::default())));
-        let second = cache.get(&slug, 2, &Manifest::default());
-        assert!(second.capability(&id("dice.roll")).is_none());
-        assert!(first.capability(&id("dice.roll")).is_some());
-    }
-
-    #[test]
     fn a_schema_that_does_not_compile_any_more_takes_nothing() {
         let mut manifest = manifest(DICE);
         let broken = RawValue::from_string(r#"{"type":7}"#.to_owned());
@@ -316,7 +288,7 @@ mod tests {
     fn the_weight_of_a_version_grows_with_its_schemas_and_patterns() {
         let with = |schema: &str| {
             let text = format!(r#"{{"events":[{{"type":"dice.e","payloadSchema":{schema}}}]}}"#);
-            weight(&manifest(&text))
+            Compiled::new(&manifest(&text)).bytes()
         };
         assert!(with(r#"{"title":"aa"}"#) > with("{}"));
         let patterns = with(r#"{"patternProperties":{"a":{},"b":{}}}"#);

@@ -22,6 +22,9 @@ pub struct Extension {
     /// The Basic credentials that calls and webhooks carry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook: Option<Credentials>,
+    /// For people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
     /// Whether it belongs to the platform itself, and may offer `start` commands.
     #[serde(default)]
     pub platform_owned: bool,
@@ -98,6 +101,17 @@ pub enum Invoker {
     Extension,
 }
 
+impl Invoker {
+    /// The word that travels.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Wearer => "wearer",
+            Self::Keyholder => "keyholder",
+            Self::Extension => "extension",
+        }
+    }
+}
+
 /// What kind of command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -144,10 +158,30 @@ pub struct Lock {
     pub status: LockStatus,
     /// Whether somebody holds its key.
     pub has_keyholder: bool,
+    /// Whether its time stands still.
+    #[serde(default)]
+    pub frozen: bool,
+    /// The ids of its sessions, by extension: at most [`SESSIONS_PER_LOCK_MAX`](crate::limits::SESSIONS_PER_LOCK_MAX).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sessions: BTreeMap<Slug, String>,
     /// When its first session was made.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+}
+
+impl Lock {
+    /// A new one, active, without sessions.
+    pub const fn new(has_keyholder: bool, at: Timestamp) -> Self {
+        Self {
+            status: LockStatus::Locked,
+            has_keyholder,
+            frozen: false,
+            sessions: BTreeMap::new(),
+            created_at: at,
+            updated_at: at,
+        }
+    }
 }
 
 /// Where a lock stands.
@@ -161,6 +195,25 @@ pub enum LockStatus {
     Unlocked,
     /// Ended without an end.
     Deserted,
+}
+
+impl LockStatus {
+    /// Every status.
+    pub const ALL: &[Self] = &[Self::Locked, Self::Unlocked, Self::Deserted];
+
+    /// The word that travels.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Locked => "locked",
+            Self::Unlocked => "unlocked",
+            Self::Deserted => "deserted",
+        }
+    }
+
+    /// The status with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|status| status.word() == word)
+    }
 }
 
 /// The install of an extension on a lock.

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use crate::auth::permission;
+use crate::capability::id::Slug;
 use crate::fault::{Code, Fault, Outcome};
 use crate::ids::{ExtensionName, is_name};
 use crate::json::Object;
@@ -177,7 +178,12 @@ fn too_many(what: &str) -> Fault {
 pub async fn create(ports: &Ports, input: DefinitionInput) -> Outcome<Definition> {
     let name = ExtensionName::parse(&input.name)?;
     let definition = input.build(ports, name, None)?;
-    match put(ports, &definition, When::Absent).await? {
+    let mut writes = vec![write(&definition, When::Absent)];
+    if let Ok(slug) = Slug::parse(definition.name.as_str()) {
+        // The name is free only where no capability extension has it either.
+        writes.push(Write::Delete { key: keys::capability_extension(&slug), when: When::Absent });
+    }
+    match ports.store.commit(Commit { writes, ..Commit::default() }).await? {
         Committed::Done => Ok(definition),
         Committed::Lost { .. } => Err(Fault::new(
             Code::Conflict,
@@ -204,13 +210,17 @@ pub(super) async fn put(
     definition: &Definition,
     when: When,
 ) -> Result<Committed, Outage> {
-    let write = Write::Put {
+    let writes = vec![write(definition, when)];
+    ports.store.commit(Commit { writes, ..Commit::default() }).await
+}
+
+fn write(definition: &Definition, when: When) -> Write {
+    Write::Put {
         key: keys::definition(&definition.name),
         data: stored::bytes(definition),
         expires_at: None,
         when,
-    };
-    ports.store.commit(Commit { writes: vec![write], ..Commit::default() }).await
+    }
 }
 
 /// Withdraws an extension. Subscriptions to it stay, and calls to it fail, until it is registered again.

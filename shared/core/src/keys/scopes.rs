@@ -1,9 +1,12 @@
 //! Keys of capability extensions, locks and what happens on them.
 
 use crate::capability::id::{LockId, Slug};
+use crate::capability::model::LockStatus;
 use crate::ids::Oid;
 use crate::ports::Key;
 use crate::time::Timestamp;
+
+use super::digest_hex;
 
 /// Partition of capability extensions, sorted by slug.
 pub const CAPABILITY_EXTENSIONS: &str = "capability-extensions";
@@ -21,6 +24,17 @@ pub fn sessions(slug: &Slug) -> String {
 /// Where the session of this id of this extension lies.
 pub fn session_place(slug: &Slug, session: &str) -> Key {
     Key::new(sessions(slug), session)
+}
+
+/// Where the session of this id of this extension stands in the list of those whose locks have this status. The
+/// partition is sorted by session id, as [`sessions`] is.
+pub fn session_of_status(slug: &Slug, status: LockStatus, session: &str) -> Key {
+    Key::new(sessions_of_status(slug, status), session)
+}
+
+/// Partition of the index of an extension's sessions on locks of this status.
+pub fn sessions_of_status(slug: &Slug, status: LockStatus) -> String {
+    format!("{}#{}", sessions(slug), status.word())
 }
 
 /// Prefix of everything that an organization has on its scopes.
@@ -79,4 +93,23 @@ pub fn rate_block(oid: Oid, lock: &LockId, slug: &Slug) -> Key {
 /// Partition of what waits to be delivered to an extension on a lock, in order.
 pub fn outbox(oid: Oid, lock: &LockId, slug: &Slug) -> String {
     format!("{}#outbox#{slug}", lock_partition(oid, lock))
+}
+
+/// Choices that were fetched, for whoever asks for the same.
+pub fn choices(oid: Oid, lock: &LockId, parts: &[&str]) -> Key {
+    let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
+    Key::new(format!("{}#choices", lock_partition(oid, lock)), digest_hex(&parts))
+}
+
+/// Who drains an outbox at the moment.
+pub fn outbox_lease(oid: Oid, lock: &LockId, slug: &Slug) -> Key {
+    Key::new(outbox(oid, lock, slug), "lease")
+}
+
+/// Prefix of the entries of an outbox, which are sorted by when they are due, and then by when they were added.
+pub const OUTBOX_ENTRIES: &str = "entry#";
+
+/// Sort key of the first entry of an outbox that is due at this time; one that was never tried is due at zero.
+pub fn outbox_due(at: Timestamp) -> String {
+    format!("{OUTBOX_ENTRIES}{:015}#", at.millis().max(0))
 }

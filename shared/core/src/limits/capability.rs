@@ -21,6 +21,15 @@ pub const LOCK_RATE_MAX: u32 = 300;
 /// Requests of dynamic choices of one caller on one lock in one window (CH-052).
 pub const OPTIONS_RATE_MAX: u32 = 60;
 
+/// Requests of dynamic choices that a process counts at a time.
+pub const OPTIONS_RESERVED: u32 = 2;
+
+/// How long the counters of a window are kept after its end: clocks of processes differ.
+pub const RATES_KEPT: Duration = Duration::from_secs(300);
+
+/// Blocks, and callers of dynamic choices, that a process remembers.
+pub const RATES_REMEMBERED_MAX: u64 = 10_000;
+
 /// When a caller is asked to come back whom a target with too many calls cannot serve (CH-036).
 pub const PARTNER_BUSY_RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -47,6 +56,9 @@ pub const CAPABILITY_JSON_DEPTH_MAX: usize = 64;
 /// Largest input or payload, in bytes of JSON text: it travels in a message, and stays in a record.
 pub const CAPABILITY_INPUT_BYTES_MAX: usize = 64 << 10;
 
+/// How long a process may work on a call: its attempt, and what the store takes. After that it counts as gone.
+pub const CAPABILITY_LEASE: Duration = Duration::from_secs(30);
+
 // --- Dynamic choices (CH-062 to CH-064) ---
 
 /// Choices that one answer of a query behind `x-chaster-options` holds (CH-062).
@@ -61,6 +73,9 @@ pub const OPTIONS_TTL: Duration = Duration::from_secs(20);
 /// Longest name of a field with choices, in bytes; a longer one has none.
 pub const OPTIONS_FIELD_BYTES_MAX: usize = 256;
 
+/// Choices that a process keeps, in bytes.
+pub const OPTIONS_CACHED_BYTES_MAX: u64 = 16 << 20;
+
 // --- Records (CH-067, CH-068) ---
 
 /// How long invocations are kept (CH-067).
@@ -68,6 +83,9 @@ pub const CAPABILITY_CALL_RETENTION: Duration = Duration::from_secs(30 * DAY_SEC
 
 /// How long hidden events are kept (CH-068).
 pub const HIDDEN_EVENT_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
+
+/// Events of one page that an extension reads.
+pub const LOCK_EVENTS_LISTED_MAX: usize = 100;
 
 // --- Documented webhooks ---
 
@@ -157,6 +175,8 @@ pub const COMPILED_SCHEMA_FACTOR: usize = 48;
 /// each.
 pub const COMPILED_PATTERNS_BYTES: usize = 4 * MANIFEST_PATTERN_BYTES_MAX;
 
+// A call ends before its lease does.
+const _: () = assert!(CAPABILITY_TIMEOUT.as_secs() * 2 < CAPABILITY_LEASE.as_secs());
 // The streaming scanner stops where the contract does.
 const _: () = assert!(CAPABILITY_JSON_DEPTH_MAX == JSON_DEPTH_MAX);
 // Input and answer stay in the record beside each other, and a manifest in its extension.

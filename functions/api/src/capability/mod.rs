@@ -1,0 +1,30 @@
+//! Capability extensions: what the operator and the organizations do with them, and the endpoints of the contract, which
+//! extensions call with their developer tokens.
+//!
+//! **Invariant:** whatever goes wrong below `/api/extensions/` is answered in the contract's own shape.
+
+mod bodies;
+mod calls;
+mod definitions;
+mod operations;
+mod rates;
+mod refused;
+mod scopes;
+mod sessions;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::App;
+
+pub(crate) use bodies::Body;
+pub(crate) use definitions::{ExtensionView, create, delete, find, list, replace};
+pub(crate) use refused::{ContractResult, Developer, Refused, refuses};
+
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .merge(definitions::routes())
+        .merge(calls::routes())
+        .merge(scopes::routes())
+        .merge(sessions::routes())
+        .merge(operations::routes())
+}
