@@ -64,7 +64,7 @@ impl Capabilities {
     /// The query behind them is asked at most once in [`OPTIONS_TTL`] for the same request of the same caller on the same
     /// lock; it leaves no invocation record (CH-016, CH-034, CH-052 to CH-053, CH-062 to CH-064).
     pub async fn options(&self, origin: &Origin, body: &[u8]) -> Result<Arc<str>, Refusal> {
-        self.rates().take_options(origin.oid, &origin.lock, &origin.name()).await?;
+        self.rates().take_options(origin.oid, &origin.lock, origin.chooser()).await?;
         let body: Body<'_> = members(body)?;
         let id = Qualified::parse(&body.id).ok_or(Refusal::InvalidCommandId)?;
         if body.search.as_ref().is_some_and(|search| TEXT_BYTES_MAX < search.len()) {

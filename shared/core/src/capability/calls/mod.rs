@@ -26,6 +26,7 @@ use crate::ports::Item;
 use super::id::{LockId, Qualified};
 use super::link::CALL_ID;
 use super::model::Invoker;
+use super::rate::Chooser;
 use super::refusal::Refusal;
 use super::service::{Capabilities, Known};
 
@@ -64,6 +65,13 @@ impl Origin {
                 Caller { kind: Invoker::Extension, slug }
             }
             Asker::Person(kind) => Caller { kind: *kind, slug: None },
+        }
+    }
+
+    pub(super) fn chooser(&self) -> Chooser<'_> {
+        match &self.asker {
+            Asker::Extension(known) => Chooser::Extension(&known.extension.slug),
+            Asker::Person(kind) => Chooser::User(kind.word()),
         }
     }
 

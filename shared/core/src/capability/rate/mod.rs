@@ -123,7 +123,8 @@ impl Rates {
         }
     }
 
-    /// Counts one for an extension without a limit of its own: a chain that it started was too deep (CH-059). Where that
+    /// Counts one for an extension without a limit of its own: a chain that it started was too deep (CH-059). For the lock
+    /// the caller has counted it already. Where that
     /// makes more than [`EXTENSION_RATE_MAX`] in this minute, the extension is blocked. In a block nothing is counted, so
     /// that whoever has waited for its end is served.
     pub async fn charge(&self, oid: Oid, lock: &LockId, slug: &Slug) -> Result<(), Outage> {
@@ -134,7 +135,7 @@ impl Rates {
         }
         let (of_extension, blocked_until) = (of_extension(slug), of_block(slug));
         let bounds = [(&*blocked_until, i128::from(now.millis()) + 1)];
-        let count = window((oid, lock), now, &[(LOCK, 1), (&of_extension, 1)], &bounds);
+        let count = window((oid, lock), now, &[(&of_extension, 1)], &bounds);
         match self.ports.store.count(count).await? {
             Counted::Done(after) if i128::from(EXTENSION_RATE_MAX) < at(&after, &of_extension) => {
                 self.block(place, now).await.map(drop)
