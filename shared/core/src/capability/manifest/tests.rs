@@ -248,11 +248,11 @@ fn all_schemas_of_a_manifest_together_have_limits() {
         let event = |n: usize| format!(r#"{{"type":"dice.e{n}","payloadSchema":{schema}}}"#);
         format!(r#"{{"events":[{}]}}"#, (0..count).map(event).collect::<Vec<_>>().join(","))
     };
-    let parts = MANIFEST_SCHEMA_PARTS_MAX / 10;
-    let schema = format!(r#"{{"prefixItems":[{}]}}"#, vec!["true"; parts - 1].join(","));
-    accepted(&events(10, &schema));
+    let most = MANIFEST_SCHEMA_PARTS_MAX / SCHEMA_PARTS_MAX;
+    let schema = format!(r#"{{"prefixItems":[{}]}}"#, vec!["true"; SCHEMA_PARTS_MAX - 1].join(","));
+    accepted(&events(most, &schema));
     let what = format!("brings the manifest over {MANIFEST_SCHEMA_PARTS_MAX} schemas");
-    bad(&events(11, &schema), &format!("events[10].payloadSchema: {what}"));
+    bad(&events(most + 1, &schema), &format!("events[{most}].payloadSchema: {what}"));
     // Each is between 64 and 256 KiB.
     let schema = r#"{"pattern":"^\\p{L}+ \\p{L}+ \\p{L}+ \\p{L}+$"}"#;
     let most = MANIFEST_PATTERN_BYTES_MAX / PATTERN_BYTES_MAX;
