@@ -122,7 +122,7 @@ pub struct CallSettings {
     /// How often the same refused request is filed as an error at most, by one process, which counts those in between;
     /// zero: each one. For stores whose writes are billed.
     pub refusals_filed_every: Duration,
-    /// How long an extension may take to check a configuration, its retries included, before who sets it gets an error;
+    /// How long an extension may take to check a configuration, its schema and its retries included, before who sets it gets an error;
     /// `None`: as long as any message. For entries that must have answered by then.
     pub check_within: Option<Duration>,
 }
