@@ -147,6 +147,10 @@ pub const SCHEMA_REFERENCES_MAX: usize = 256;
 /// Keywords `unevaluatedItems` and `unevaluatedProperties` of one schema.
 pub const SCHEMA_UNEVALUATED_MAX: usize = 16;
 
+/// Keywords and names that all `allOf` and `unevaluated…` of one schema bring together, by all ways: they are copied, and
+/// compared with each other.
+pub const SCHEMA_MERGED_MAX: u64 = 20_000;
+
 /// Different patterns of one schema.
 pub const SCHEMA_PATTERNS_MAX: usize = 50;
 

@@ -247,6 +247,41 @@ fn a_measure_counts_values_bytes_and_pairs_by_depth() {
     assert!(Measure::of("[").is_err());
 }
 
+#[test]
+fn what_is_brought_together_is_limited() {
+    let many = |refs: usize, names: usize, more: &str| {
+        let names = joined(names, |index| format!(r#""p{index}":true"#));
+        let refs = joined(refs, |_| r##"{"$ref":"#/$defs/many"}"##.to_owned());
+        format!(r#"{{"$defs":{{"many":{{"properties":{{{names}}}}}}},{more}:[{refs}]}}"#)
+    };
+    let what = format!(
+        "has keywords allOf and unevaluated… that bring together more than {SCHEMA_MERGED_MAX} keywords and names"
+    );
+    check(&many(9, 1_900, "\"allOf\""), &["{}", r#"{"p1":1}"#], &[]);
+    refused(&many(11, 1_900, "\"allOf\""), &what);
+    check(&many(400, 10, "\"unevaluatedProperties\":false,\"anyOf\""), &[r#"{"p1":1}"#], &[]);
+    refused(&many(11, 1_900, "\"unevaluatedProperties\":false,\"anyOf\""), &what);
+    check(&many(90, 1_900, "\"anyOf\""), &["{}"], &[]);
+}
+
+#[test]
+fn branches_that_fix_a_property_to_many_values_are_compiled_soon() {
+    let values = joined(4_000, |index| format!("\"{index}\""));
+    let branches = joined(440, |index| {
+        let property = if index < 2 {
+            format!(r#"{{"enum":["{index}"]}}"#)
+        } else {
+            r##"{"not":{"$ref":"#/$defs/e"}}"##.to_owned()
+        };
+        format!(r#"{{"properties":{{"k":{property}}}}}"#)
+    });
+    let schema = format!(r#"{{"$defs":{{"e":{{"enum":[{values}]}}}},"anyOf":[{branches}]}}"#);
+    check(&schema, &[r#"{"k":"1"}"#, r#"{"k":"x"}"#], &[r#"{"k":"2"}"#]);
+    check(r#"{"const":{"a":1}}"#, &[r#"{"a":1.0}"#], &[r#"{"a":2}"#, "{}"]);
+    check(r#"{"const":null}"#, &["null"], &["0"]);
+    refused(r#"{"not":{"const":1,"enum":[1,2]}}"#, "/not: has both const and enum");
+}
+
 /// Runs on a stack of this many KiB, a quarter of what a thread of the runtime has.
 fn on_a_small_stack(run: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(512 << 10).spawn(run);

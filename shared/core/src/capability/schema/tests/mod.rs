@@ -4,7 +4,7 @@ use super::*;
 use crate::limits::*;
 
 fn compiled(schema: &str) -> Schema {
-    Schema::compile(schema).unwrap_or_else(|what| panic!("{what}: {schema}"))
+    Schema::compile(schema).unwrap_or_else(|what| panic!("{what}: {schema:.300}"))
 }
 
 /// What fits a schema, and what does not.
@@ -12,10 +12,10 @@ fn compiled(schema: &str) -> Schema {
 fn check(schema: &str, fitting: &[&str], unfitting: &[&str]) {
     let compiled = compiled(schema);
     for input in fitting {
-        assert!(compiled.accepts(input.as_bytes()), "{schema} takes {input:.200}");
+        assert!(compiled.accepts(input.as_bytes()), "{schema:.300} takes {input:.200}");
     }
     for input in unfitting {
-        assert!(!compiled.accepts(input.as_bytes()), "{schema} does not take {input:.200}");
+        assert!(!compiled.accepts(input.as_bytes()), "{schema:.300} does not take {input:.200}");
     }
 }
 
