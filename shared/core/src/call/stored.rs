@@ -30,6 +30,7 @@ fn every_stored_form_is_still_read() {
         HiveRecord: "hive-plain",
         HiveRecord: "hive-sealed",
         InstallationKey: "installation-key",
+        Job: "message-deliver",
         Job: "message-erase",
         Job: "message-later",
         Job: "message-now",
@@ -58,6 +59,7 @@ fn each_kind_of_message_has_a_file() {
         Job::Later(_) => text!("message-later"),
         Job::Now(_) => text!("message-now"),
         Job::Erase { .. } => text!("message-erase"),
+        Job::Deliver { .. } => text!("message-deliver"),
     };
     for text in [
         text!("message-start-request"),
@@ -65,6 +67,7 @@ fn each_kind_of_message_has_a_file() {
         text!("message-later"),
         text!("message-now"),
         text!("message-erase"),
+        text!("message-deliver"),
     ] {
         assert_eq!(file(&serde_json::from_str(text).unwrap()), text);
     }
