@@ -2,7 +2,7 @@
 //!
 //! Both come from outside, and either can be made to cost much: references that double at each step, patterns with a
 //! thousand states, lists whose elements all hash alike. So a schema is looked at before it is compiled: what of it
-//! validates nothing is left out, what never ends or is too large is refused, and the rest gets bounds ([`cost`]). A
+//! validates nothing is left out, what never ends or is too large is refused, and the rest gets bounds (`cost`). A
 //! value is measured before it is parsed, and one whose validation might take more than [`SCHEMA_STEPS_MAX`] steps or
 //! too deep a stack does not fit. `format` is an annotation, as the draft has it: it refuses nothing.
 //!
