@@ -120,6 +120,19 @@ fn no_permission_is_for_everything() {
     assert_eq!(policies.collect::<Vec<_>>(), Vec::<&str>::new());
 }
 
+/// S3 answers 403 and not 404 for an object that is not there, to whoever may not list its bucket; an absent blob would
+/// be an outage.
+#[test]
+fn who_reads_objects_may_know_that_there_are_none() {
+    let template = template();
+    for function in functions() {
+        let name = resource_of(&function).replace("Function", "Role");
+        let role = resource(&template, &name);
+        let has = |action: &str| role.iter().any(|line| line.contains(action));
+        assert_eq!(has("s3:GetObject"), has("Action: s3:ListBucket"), "{name}");
+    }
+}
+
 #[test]
 fn objects_outlive_their_records_and_answers_last_a_day() {
     let template = template();

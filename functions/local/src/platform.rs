@@ -10,9 +10,8 @@ use annex_core::limits;
 use annex_core::ports::{Clock, Handler, Ports, QueueName};
 use annex_core::telemetry::Telemetry;
 use annex_egress::{CertificateDer, Policy, SystemResolver, WebhookClient};
-use annex_embedded::{
-    ConsumerOptions, Embedded, FileBlobs, Options, RootKeyring, SystemClock, SystemIds,
-};
+use annex_embedded::{ConsumerOptions, Embedded, FileBlobs, Options, RootKeyring, SystemClock};
+use annex_entropy::SystemIds;
 use anyhow::Context as _;
 use daily::Daily;
 use dispatch::{Dispatch, InProcess};

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use crate::call::Calls;
+use crate::fault::Fault;
 use crate::ids::ExtensionName;
 use crate::keys::{self, INSTALL_SHARDS, SLOTS};
 use crate::limits;
@@ -75,7 +76,7 @@ pub async fn run_day(calls: &Calls, at: Timestamp) -> Result<usize, Outage> {
         let wanted = match calls.advertised_events(&extension).await {
             Ok(events) => events.iter().any(|event| event == "update"),
             Err(fault) => {
-                tracing::warn!(%extension, "events could not be asked for: {fault}");
+                could_not_ask(&extension, &fault);
                 true
             }
         };
@@ -151,9 +152,7 @@ async fn wants_update(calls: &Calls, extension: &ExtensionName) -> Result<bool, 
         Ok(events) => events.iter().any(|event| event == "update"),
         // Out of reach at the moment: what was known still stands, and is asked again next time.
         Err(fault) => {
-            // Not its text: those are words of the extension.
-            let code = fault.code.word();
-            tracing::warn!(%extension, code, "events could not be asked for");
+            could_not_ask(extension, &fault);
             return Ok(known.is_some_and(|known| known.update));
         }
     };
@@ -166,6 +165,12 @@ async fn wants_update(calls: &Calls, extension: &ExtensionName) -> Result<bool, 
     };
     ports.store.commit(Commit { writes: vec![write], ..Commit::default() }).await?;
     Ok(update)
+}
+
+/// Says which extension could not be asked what it wants. Not the fault's text: those are words of the extension.
+fn could_not_ask(extension: &ExtensionName, fault: &Fault) {
+    let code = fault.code.word();
+    tracing::warn!(%extension, code, "events could not be asked for");
 }
 
 /// Sends the events of one extension's installs whose slot is in `from..to`.

@@ -104,7 +104,7 @@ codes! {
     Conflict = 409 "conflict";
     /// The shared secret of the extension is being rotated: the one before still verifies.
     RotationUnderWay = 409 "rotation-under-way";
-    /// The invocation has not ended, or it has not failed: only a failed one is replayed.
+    /// Only an invocation that has failed is replayed, and no end of a subscription that is there again.
     NotReplayable = 409 "not-replayable";
     /// The record changed since the etag that the request names.
     EtagMismatch = 409 "etag-mismatch";

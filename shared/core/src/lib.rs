@@ -7,6 +7,7 @@
 //! The modules in reading order: the numbers ([`limits`]), what a refusal looks like ([`fault`]), names and times, the
 //! [`ports`], where things lie ([`keys`], [`model`], [`seal`]), and then one module for each promise.
 
+mod cursor;
 pub mod fault;
 pub mod ids;
 pub mod json;
@@ -18,6 +19,7 @@ pub mod model;
 pub mod ports;
 pub mod profile;
 pub mod seal;
+mod slots;
 pub mod stored;
 pub mod time;
 pub mod trace;

@@ -245,6 +245,9 @@ pub const TOKEN_TTL: Duration = Duration::from_secs(3600);
 /// Longest validity a caller may ask for.
 pub const TOKEN_TTL_MAX: Duration = Duration::from_secs(24 * 3600);
 
+/// How far the clocks of two processes of the platform may be apart, for what is compared across them.
+pub const CLOCKS_APART_MAX: Duration = Duration::from_secs(60);
+
 /// How long an extension's token still works after its install was removed, so that it can clean up.
 pub const REMOVED_INSTALL_GRACE: Duration = Duration::from_secs(3600);
 

@@ -7,6 +7,7 @@ use crate::ids::Oid;
 use crate::keys;
 use crate::limits::{
     COMMIT_WRITES_MAX, ERROR_RETENTION, ERROR_TEXT_BYTES_MAX, ERRORS_LISTED_MAX, NAME_BYTES_MAX,
+    SORT_KEY_BYTES_MAX,
 };
 use crate::ports::{Commit, Committed, Item, Key, Outage, Ports, Query, When, Write};
 use crate::stored;
@@ -101,6 +102,10 @@ pub async fn list(ports: &Ports, oid: Oid) -> Outcome<Vec<OrgError>> {
 /// Dismisses every error of a component, of which there may be none any more. What happens again is filed anew.
 pub async fn dismiss(ports: &Ports, oid: Oid, component: &str) -> Outcome<()> {
     let prefix = format!("{component}#");
+    if SORT_KEY_BYTES_MAX < prefix.len() + DIGEST_CHARS {
+        // Nothing can be filed under it.
+        return Ok(());
+    }
     let mut query = Query::prefix(keys::errors(oid), &prefix);
     query.limit = COMMIT_WRITES_MAX;
     loop {

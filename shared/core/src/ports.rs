@@ -15,10 +15,12 @@ use zeroize::Zeroizing;
 use crate::time::Timestamp;
 
 mod check;
+mod count;
 mod outbound;
 mod queue;
 
-pub use self::check::{check, check_key, check_query, check_scan, item_bytes};
+pub use self::check::{check, check_count, check_key, check_query, check_scan, item_bytes};
+pub use self::count::{Count, Counted};
 pub use self::outbound::{Outbound, SendFault, WebhookAnswer, WebhookRequest};
 pub use self::queue::{
     DeadLetter, DeadLetters, Handler, Hold, Message, Outgoing, QueueName, Undone,
@@ -235,7 +237,7 @@ pub struct ScanPage {
 
 /// Items under (partition, sort) keys, and the messages that leave with them.
 ///
-/// Every adapter refuses what [`check`] refuses, with an [`Outage`], whatever its own store would take.
+/// Every adapter refuses what [`check`] and [`check_count`] refuse, with an [`Outage`], whatever its own store would take.
 ///
 /// **Contract.** An expired item is absent to every method, whether or not it has been removed. Of two writers under
 /// one condition at most one is done. A commit happens whole or not at all as far as its writes go; its sends happen
@@ -278,6 +280,10 @@ pub trait Store: Send + Sync {
         }
         self.commit(commit).await
     }
+
+    /// Adds to counters of one item, or finds that one of them has reached its bound: one request, whatever comes of it.
+    /// What it answered [`Counted::Done`] to survives as a commit does; after an outage it may have been added or not.
+    async fn count(&self, count: Count) -> Result<Counted, Outage>;
 
     /// Whether [`Commit::holds`] are kept. Where not, they are ignored.
     fn holds(&self) -> bool;

@@ -6,11 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Calls;
+use crate::cursor;
 use crate::extensions;
 use crate::fault::{Code, Fault, Outcome};
 use crate::hive;
@@ -25,6 +24,9 @@ use crate::stored;
 
 /// Dead letters of a queue that are looked at. There are few; more are looked at when these are gone.
 const LETTERS_MAX: usize = 1_000;
+
+/// What the cursor of a walk is bound to.
+const CURSOR: &[&str] = &["reseal"];
 
 /// What a walk does with what it finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,10 +96,7 @@ pub async fn page(calls: &Calls, cursor: Option<&str>, mode: Mode) -> Outcome<Pa
     let bad = || Fault::new(Code::BadRequest, "cursor is not one of a reseal");
     let Cursor(part, at) = match cursor {
         None | Some("") => Cursor(Part::Extensions, None),
-        Some(text) => {
-            let bytes = BASE64.decode(text).map_err(|_| bad())?;
-            serde_json::from_slice(&bytes).map_err(|_| bad())?
-        }
+        Some(text) => cursor::open(ports, CURSOR, text).ok_or_else(bad)?,
     };
     let mut page = Page { current: ports.keyring.current(), ..Page::default() };
     let next = match part {
@@ -124,7 +123,7 @@ pub async fn page(calls: &Calls, cursor: Option<&str>, mode: Mode) -> Outcome<Pa
         Some(at) => Some(Cursor(part, Some(at))),
         None => part.after().map(|part| Cursor(part, None)),
     };
-    page.next = next.map(|next| BASE64.encode(stored::bytes(&next)));
+    page.next = next.map(|next| cursor::seal(ports, CURSOR, &next));
     Ok(page)
 }
 

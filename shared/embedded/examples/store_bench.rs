@@ -10,7 +10,8 @@ use annex_core::ports::{
     Write,
 };
 use annex_core::time::Timestamp;
-use annex_embedded::{ConsumerOptions, Embedded, Options, SystemClock, SystemIds};
+use annex_embedded::{ConsumerOptions, Embedded, Options, SystemClock};
+use annex_entropy::SystemIds;
 use tokio::sync::watch;
 use uuid::Uuid;
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use annex_core::ports::{Commit, Committed, Outage, QueueName, Write};
+use annex_core::ports::{Commit, Committed, Count, Counted, Outage, QueueName, Write};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::tables::MessageKey;
@@ -27,6 +27,7 @@ const LEFTOVERS_WAIT: Duration = Duration::from_millis(100);
 /// Something that somebody waits for.
 pub(crate) enum Job {
     Commit { commit: Commit, reply: oneshot::Sender<Result<Committed, Outage>> },
+    Count { count: Count, reply: oneshot::Sender<Result<Counted, Outage>> },
     Chore { chore: Chore, reply: oneshot::Sender<Result<usize, Outage>> },
 }
 
@@ -199,7 +200,11 @@ impl State {
 
 impl Job {
     fn bytes(&self) -> usize {
-        let Self::Commit { commit, .. } = self else { return 0 };
+        let commit = match self {
+            Self::Commit { commit, .. } => commit,
+            Self::Count { count, .. } => return count.data.len(),
+            Self::Chore { .. } => return 0,
+        };
         let writes: usize = commit
             .writes
             .iter()
@@ -218,6 +223,7 @@ impl Job {
         // Whoever has stopped waiting needs no answer.
         match self {
             Self::Commit { reply, .. } => drop(reply.send(Err(outage))),
+            Self::Count { reply, .. } => drop(reply.send(Err(outage))),
             Self::Chore { reply, .. } => drop(reply.send(Err(outage))),
         }
     }

@@ -7,7 +7,6 @@ mod blobs;
 mod clock;
 mod disk;
 mod engine;
-mod ids;
 mod item;
 mod jobs;
 mod keyring;
@@ -26,7 +25,6 @@ mod tests;
 
 pub use self::blobs::FileBlobs;
 pub use self::clock::SystemClock;
-pub use self::ids::SystemIds;
 pub use self::keyring::{RootKeyError, RootKeyring, change_ring, read_ring};
 pub use self::queue::{ConsumerOptions, Depth};
 pub use self::store::{Embedded, OpenError, Options};

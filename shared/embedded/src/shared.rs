@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use annex_core::ports::{Clock, Commit, Committed, Outage, QueueName};
+use annex_core::ports::{Clock, Commit, Committed, Count, Counted, Outage, QueueName};
 use redb::ReadTransaction;
 use tokio::sync::oneshot;
 
@@ -73,6 +73,12 @@ impl Shared {
     pub(crate) async fn commit(&self, commit: Commit) -> Result<Committed, Outage> {
         let (reply, answer) = oneshot::channel();
         self.jobs.submit(Job::Commit { commit, reply }).await;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    pub(crate) async fn count(&self, count: Count) -> Result<Counted, Outage> {
+        let (reply, answer) = oneshot::channel();
+        self.jobs.submit(Job::Count { count, reply }).await;
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 

@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use annex_core::ports::{
-    self, Clock, Commit, Committed, Item, Key, Outage, Page, Query, QueueName, Scan, ScanPage,
-    Store,
+    self, Clock, Commit, Committed, Count, Counted, Item, Key, Outage, Page, Query, QueueName,
+    Scan, ScanPage, Store,
 };
 use async_trait::async_trait;
 use redb::backends::{FileBackend, InMemoryBackend};
@@ -261,6 +261,11 @@ impl Store for Embedded {
     async fn commit(&self, commit: Commit) -> Result<Committed, Outage> {
         ports::check(&commit)?;
         self.shared.commit(commit).await
+    }
+
+    async fn count(&self, count: Count) -> Result<Counted, Outage> {
+        ports::check_count(&count)?;
+        self.shared.count(count).await
     }
 
     fn holds(&self) -> bool {

@@ -1,7 +1,9 @@
 //! One write transaction of the database, in which many commits happen one after the other.
 
 use annex_core::limits::{COUNTER_MAX, ITEM_BYTES_MAX, QUEUE_DELAY_MAX};
-use annex_core::ports::{Commit, Committed, Item, Outage, QueueName, When, Write, item_bytes};
+use annex_core::ports::{
+    Commit, Committed, Count, Counted, Item, Outage, QueueName, When, Write, item_bytes,
+};
 use annex_core::time::Timestamp;
 use redb::{ReadableTable as _, Table, WriteTransaction};
 use uuid::Uuid;
@@ -118,6 +120,36 @@ pub(crate) fn apply(
     }
     send(tables, commit, moment, effects)?;
     Ok(Ok(Committed::Done))
+}
+
+/// Does a count, or finds that a counter has reached its bound, which changes nothing.
+pub(crate) fn count(
+    tables: &mut Tables<'_>,
+    count: &Count,
+    moment: &mut Moment<'_>,
+) -> Result<Result<Counted, Outage>, Failure> {
+    let key = item::encode_key(&count.key);
+    let found = {
+        let guard = tables.items.get(key.as_slice()).map_err(redb::Error::from)?;
+        let stored = guard.as_ref().map(|guard| Stored::read(guard.value()));
+        match stored {
+            Some(Some(stored)) if stored.is_live(moment.now) => stored.item(),
+            Some(None) => None,
+            None | Some(Some(_)) => Some(tally(None, &[], &[])),
+        }
+    };
+    let Some(found) = found else { return Ok(Err(broken_item())) };
+    if !count.fits(&found.counters) {
+        return Ok(Ok(Counted::Refused(found.counters)));
+    }
+    let plan = match plan(tables, &count.tally(), moment)? {
+        Ok(plan) => plan.expect("a tally has no condition"),
+        Err(outage) => return Ok(Err(outage)),
+    };
+    let value = plan.value.as_deref().and_then(Stored::read).and_then(|stored| stored.item());
+    let counters = value.expect("what was just encoded can be read").counters;
+    carry_out(tables, plan)?;
+    Ok(Ok(Counted::Done(counters)))
 }
 
 /// What a write will do; the inner error is what stands there where its condition does not hold.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use annex_core::ports::{Committed, Outage, QueueName};
+use annex_core::ports::{Committed, Counted, Outage, QueueName};
 use redb::{ReadableTable as _, WriteTransaction};
 
 use crate::engine::Failure;
@@ -47,7 +47,19 @@ pub(crate) struct Writer {
 
 enum Answer {
     Commit(Result<Committed, Outage>),
+    Count(Result<Counted, Outage>),
     Chore(usize),
+}
+
+impl Answer {
+    /// Whether the job left anything to write.
+    fn has_changed(&self) -> bool {
+        match self {
+            Self::Commit(answer) => matches!(answer, Ok(Committed::Done)),
+            Self::Count(answer) => matches!(answer, Ok(Counted::Done(_))),
+            Self::Chore(count) => *count != 0,
+        }
+    }
 }
 
 /// What a transaction did.
@@ -150,10 +162,7 @@ impl Writer {
             }
             for job in &work.jobs {
                 let answer = do_job(&mut tables, job, &mut moment, &mut done.effects)?;
-                done.changed |= !matches!(
-                    answer,
-                    Answer::Commit(Ok(Committed::Lost { .. }) | Err(_)) | Answer::Chore(0)
-                );
+                done.changed |= answer.has_changed();
                 done.answers.push(answer);
             }
             if self.sweep_left || BUSY_SWEEP_EVERY <= self.swept.elapsed() {
@@ -189,8 +198,9 @@ impl Writer {
             // Whoever has stopped waiting needs no answer.
             match (job, answer) {
                 (Job::Commit { reply, .. }, Answer::Commit(answer)) => drop(reply.send(answer)),
+                (Job::Count { reply, .. }, Answer::Count(answer)) => drop(reply.send(answer)),
                 (Job::Chore { reply, .. }, Answer::Chore(count)) => drop(reply.send(Ok(count))),
-                (Job::Commit { .. }, Answer::Chore(_)) | (Job::Chore { .. }, Answer::Commit(_)) => {
+                (Job::Commit { .. } | Job::Count { .. } | Job::Chore { .. }, _) => {
                     unreachable!("each answer was made for its job")
                 }
             }
@@ -229,6 +239,7 @@ fn do_job(
         Job::Commit { commit, .. } => {
             transaction::apply(tables, commit, moment, effects).map(Answer::Commit)
         }
+        Job::Count { count, .. } => transaction::count(tables, count, moment).map(Answer::Count),
         Job::Chore { chore, .. } => do_chore(tables, chore, moment, effects).map(Answer::Chore),
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use annex_core::limits::QUEUE_BATCH_MAX;
 use annex_core::ports::{
-    Blobs, Clock, Commit, Committed, Item, Key, Outage, Outgoing, Page, Query, QueueName, Scan,
-    ScanPage, Store,
+    Blobs, Clock, Commit, Committed, Count, Counted, Item, Key, Outage, Outgoing, Page, Query,
+    QueueName, Scan, ScanPage, Store,
 };
 use annex_core::time::Timestamp;
 use async_trait::async_trait;
@@ -276,6 +276,14 @@ impl Store for Tap {
         } else {
             self.in_steps(commit).await
         }
+    }
+
+    async fn count(&self, count: Count) -> Result<Counted, Outage> {
+        self.life.goes_on().await;
+        if self.machine.state().full {
+            return Err(Outage { write_refused: true, ..Outage::new("the disk is full") });
+        }
+        self.call("count", self.items.count(count)).await
     }
 
     fn holds(&self) -> bool {

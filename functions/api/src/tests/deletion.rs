@@ -30,7 +30,7 @@ async fn work(platform: &Platform, sent: Outgoing) {
 }
 
 /// Works on everything that was sent and all that follows, each in its time.
-async fn drain(platform: &Platform) {
+pub(super) async fn drain(platform: &Platform) {
     loop {
         let sent = platform.store.take_sent();
         if sent.is_empty() {
@@ -43,7 +43,7 @@ async fn drain(platform: &Platform) {
     }
 }
 
-async fn say(platform: &Platform, says: Option<&str>) {
+pub(super) async fn say(platform: &Platform, says: Option<&str>) {
     *platform.extension.says.lock().unwrap() = says.map(|body| (200, body.to_owned()));
 }
 
@@ -54,7 +54,7 @@ async fn request(platform: &Platform, token: &str, oid: Oid, action: &str, data:
 }
 
 /// An organization with one of everything that the platform keeps.
-async fn filled(platform: &Platform) -> (Oid, String) {
+pub(super) async fn filled(platform: &Platform) -> (Oid, String) {
     let (oid, owner) = platform.org().await;
     platform.subscribe(&owner, oid, "ext").await.ok();
     platform.user(oid, &owner, "*").await;
@@ -329,4 +329,28 @@ async fn an_export_needs_the_right_to_read_each_part() {
         "forbidden"
     );
     assert_eq!(platform.get(&all, &format!("{path}?cursor=x")).await.code(), "bad-request");
+}
+
+#[tokio::test]
+async fn tokens_of_a_deleted_organization_are_worth_nothing_in_the_next_one_of_its_id() {
+    let platform = Platform::new();
+    platform.register("ext", &[]).await;
+    let (oid, owner) = platform.org().await;
+    platform.subscribe(&owner, oid, "ext").await.ok();
+    let oid_text = oid.to_string();
+    let form = [("secret", "operator-secret"), ("oid", oid_text.as_str()), ("expiry", "86400")];
+    let signed = platform.call("", "POST", "/jwt", &form).await.ok();
+    let before = signed["jwt"].as_str().unwrap();
+    let org = format!("/v1/orgs/{oid}");
+    platform.get(before, &org).await.ok();
+
+    delete(&platform, oid, "demo").await.ok();
+    drain(&platform).await;
+    assert_eq!(platform.get(before, &org).await.code(), "unauthenticated");
+    let operator = platform.operator().await;
+    let form = [("name", "next"), ("oid", oid_text.as_str())];
+    platform.call(&operator, "POST", "/v1/orgs/new", &form).await.ok();
+    assert_eq!(platform.get(before, &org).await.code(), "unauthenticated");
+    let after = platform.sign_in("operator-secret", &oid_text).await;
+    assert_eq!(platform.get(&after, &org).await.ok()["name"], "next");
 }

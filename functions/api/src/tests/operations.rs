@@ -1,9 +1,14 @@
 //! Dead letters, as the operator sees them.
 
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use annex_core::daily;
 use annex_core::ports::{DeadLetter, QueueName};
+use annex_core::time::Timestamp;
 use serde_json::json;
 
-use super::platform::Platform;
+use super::platform::{NOW, Platform};
 
 fn letter(id: &str, body: &str) -> DeadLetter {
     DeadLetter { id: id.to_owned(), body: body.to_owned(), receives: Some(8) }
@@ -70,7 +75,42 @@ async fn queues_limits_and_cursors_that_are_none_are_refused() {
         ("POST", "/v1/dead-letters/nope/redrive", "not-found"),
         ("GET", "/v1/dead-letters/meter?limit=x", "bad-request"),
         ("POST", "/v1/keyring/reseal?cursor=x", "bad-request"),
+        // One of the form that a walk over the store has, which nobody sealed.
+        ("POST", "/v1/keyring/reseal?cursor=WyJpbnZvY2F0aW9ucyIsIngiXQ", "bad-request"),
     ] {
         assert_eq!(platform.call(&operator, method, path, &[]).await.code(), code, "{path}");
     }
+}
+
+/// A log in memory.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_words_of_an_extension_that_cannot_be_asked_are_in_no_log() {
+    let platform = Platform::new();
+    platform.register("ext", &[]).await;
+    let says = r#"{"error":"hunter2 was wrong","retriable":false}"#;
+    *platform.extension.schema_says.lock().unwrap() = Some((400, says.to_owned()));
+    let log = Log::default();
+    let writer = log.clone();
+    let lines = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(lines);
+    let day = Timestamp::parse(NOW).unwrap();
+    daily::run_day(&platform.app.calls, day).await.unwrap();
+    daily::run(&platform.app.calls).await.unwrap();
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert_eq!(text.matches("events could not be asked for").count(), 2, "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
 }

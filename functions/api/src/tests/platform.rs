@@ -33,15 +33,19 @@ pub(super) struct Extension {
     pub(super) is_down: Mutex<bool>,
     /// Its status and body for every call instead, where it is set.
     pub(super) says: Mutex<Option<(u16, String)>>,
+    /// The same for schema requests.
+    pub(super) schema_says: Mutex<Option<(u16, String)>>,
 }
 
 impl Extension {
     fn answer(&self, message: &Value) -> (u16, String) {
-        if message.get("schema_request").is_none() {
+        let is_schema = message.get("schema_request").is_some();
+        if !is_schema {
             self.seen.lock().unwrap().push(message.clone());
-            if let Some(says) = &*self.says.lock().unwrap() {
-                return says.clone();
-            }
+        }
+        let says = if is_schema { &self.schema_says } else { &self.says };
+        if let Some(says) = &*says.lock().unwrap() {
+            return says.clone();
         }
         let (status, body) = Self::usual(message);
         (status, body.to_string())

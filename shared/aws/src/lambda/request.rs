@@ -90,13 +90,18 @@ impl<'a> HttpEvent<'a> {
     }
 
     fn uri(&self) -> Outcome<Uri> {
+        let refused = || bad("the path of the request is not one");
+        if !self.raw_path.starts_with('/') {
+            // It would be read as a host.
+            return Err(refused());
+        }
         let mut text = String::with_capacity(self.raw_path.len() + self.raw_query_string.len() + 8);
         escape(&self.raw_path, b"?#", &mut text);
         if !self.raw_query_string.is_empty() {
             text.push('?');
             escape(&self.raw_query_string, b"#", &mut text);
         }
-        text.parse().map_err(|_| bad("the path of the request is not one"))
+        text.parse().map_err(|_| refused())
     }
 
     /// The body as it was sent. The gateway hands over some content types as text, whatever encoding the body has; bytes
@@ -225,6 +230,27 @@ mod tests {
         check_uri("/a?b#c\"{}", "a#b", "/a%3Fb%23c%22%7B%7D?a%23b");
         check_uri("//double", "", "//double");
         assert_eq!(read(&json!({"rawPath": "no/slash"})).unwrap_err().code, Code::BadRequest);
+    }
+
+    #[test]
+    fn what_no_gateway_sends_is_refused_or_left_out() {
+        for (changes, code) in [
+            (json!({"rawPath": ""}), Code::BadRequest),
+            (json!({"rawPath": "*"}), Code::BadRequest),
+            (json!({"rawPath": "host:80"}), Code::BadRequest),
+            (json!({"rawPath": "http://host/v1/orgs"}), Code::BadRequest),
+            (json!({"rawPath": format!("/{}", "x".repeat(70_000))}), Code::BadRequest),
+            (json!({"requestContext": {"http": {"method": "GET\r\n"}}}), Code::BadRequest),
+            (json!({"requestContext": {"http": {"method": ""}}}), Code::BadRequest),
+        ] {
+            let refused = read(&changes).map(|request| request.uri().to_string());
+            assert_eq!(refused.map_err(|fault| fault.code), Err(code), "{changes:.100}");
+        }
+        let left_out = json!({"headers": {"x": "a\u{0}b", "": "x", "y\n": "x", "z": "\r\n"}, "cookies": ["a\nb"]});
+        assert!(read(&left_out).unwrap().headers().is_empty());
+        let path =
+            read(&json!({"rawPath": "/%00/\u{0}/../%2e%2e", "rawQueryString": "\u{0}#&&=%"}));
+        assert_eq!(path.unwrap().uri(), "/%00/%00/../%2e%2e?%00%23&&=%25");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use annex_core::limits::WAIT_MAX;
 use annex_core::ports::{Handler, Outage, Ports, QueueName, Store};
 use annex_core::time::Timestamp;
 use annex_egress::{Policy, SystemResolver, WebhookClient};
+use annex_entropy::SystemIds;
 use axum::Router;
 use tokio::sync::OnceCell;
 
@@ -17,7 +18,7 @@ use super::settings::{REFUSALS_FILED_EVERY, Settings};
 use super::{Error, direct, http, log, queue, schedule};
 use crate::{
     Clients, DynamoStore, LambdaLauncher, QueueConsumer, S3Blobs, SecretKeyring, SqsDeadLetters,
-    SystemClock, SystemIds,
+    SystemClock,
 };
 
 /// Starts a function: reads its settings, and builds its clients and its store. Nothing is sent.

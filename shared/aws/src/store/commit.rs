@@ -89,7 +89,8 @@ fn condition(write: &Write) -> When {
     }
 }
 
-fn new_writer() -> Result<Writer, Outage> {
+/// A name for the writes of one commit or count.
+pub(super) fn new_writer() -> Result<Writer, Outage> {
     let mut writer = Writer::default();
     aws_lc_rs::rand::fill(&mut writer).map_err(|_| Outage::new("no random numbers"))?;
     Ok(writer)

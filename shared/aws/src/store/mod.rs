@@ -1,6 +1,7 @@
 //! Items in one DynamoDB table.
 
 mod commit;
+mod count;
 mod item;
 mod plan;
 mod read;
@@ -10,8 +11,8 @@ mod request;
 use std::sync::Arc;
 
 use annex_core::ports::{
-    Clock, Commit, Committed, Item, Key, Outage, Page, Query, Scan, ScanPage, Store, check,
-    check_key,
+    Clock, Commit, Committed, Count, Counted, Item, Key, Outage, Page, Query, Scan, ScanPage,
+    Store, check, check_count, check_key,
 };
 use async_trait::async_trait;
 
@@ -112,6 +113,12 @@ impl Store for DynamoStore {
         }
         self.sender.send(sends).await?;
         Ok(Committed::Done)
+    }
+
+    async fn count(&self, count: Count) -> Result<Counted, Outage> {
+        check_count(&count)?;
+        let _writing = self.recent.writing(std::iter::once(&count.key));
+        self.count_under(&count).await
     }
 
     fn holds(&self) -> bool {

@@ -76,7 +76,7 @@ pub(super) fn request(write: &Write, basis: &Basis, now: Now) -> Option<Request>
 }
 
 /// What a put or a tally makes of what stands there.
-fn applied(write: &Write, seen: Option<&Stored>, at: Timestamp) -> Item {
+pub(super) fn applied(write: &Write, seen: Option<&Stored>, at: Timestamp) -> Item {
     let found = seen.map(|seen| &seen.item).filter(|item| is_live(item, at));
     let revision = found.map_or(1, |item| item.revision.saturating_add(1));
     let new = |data: &Vec<u8>| Item {

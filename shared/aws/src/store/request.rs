@@ -184,7 +184,7 @@ impl DynamoStore {
 }
 
 /// What DynamoDB answered to one write; `refused` finds the refusal of its condition in the error of the operation.
-fn one<T, E>(
+pub(super) fn one<T, E>(
     what: &str,
     sent: Result<T, SdkError<E>>,
     refused: impl Fn(&E) -> Option<&ConditionalCheckFailedException>,

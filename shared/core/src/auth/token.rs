@@ -7,9 +7,11 @@ use super::{Caller, CallerKind};
 use crate::fault::{Code, Fault, Outcome};
 use crate::ids::{ExtensionName, Oid};
 use crate::keys;
-use crate::limits::{EXTENSION_TOKEN_TTL, REMOVED_INSTALL_GRACE, TOKEN_BYTES_MAX};
+use crate::limits::{
+    CLOCKS_APART_MAX, EXTENSION_TOKEN_TTL, REMOVED_INSTALL_GRACE, TOKEN_BYTES_MAX,
+};
 use crate::model::{Definition, Subscription};
-use crate::orgs::{self, Standing};
+use crate::orgs;
 use crate::ports::{Item, KeyUse, Ports, newest};
 use crate::stored;
 use crate::time::Timestamp;
@@ -112,17 +114,25 @@ pub(super) fn sign(ports: &Ports, claims: &Claims) -> String {
 /// One read of the store beside that of the organization, none for the operator.
 pub async fn verify(ports: &Ports, token: &str) -> Outcome<Caller> {
     let claims = read(ports, token)?;
-    if claims.exp <= ports.clock.now().secs() {
+    let now = ports.clock.now();
+    if claims.exp <= now.secs() {
         return Err(refused("the token has expired"));
     }
     if let Some(oid) = claims.oid {
-        // Keys and installs of an organization go with it; a token of the operator has nothing else to end it.
-        match orgs::standing(&*ports.store, oid).await? {
-            Standing::Live => {}
-            Standing::Gone if claims.kind != Kind::Operator => {}
-            Standing::Deleted | Standing::Gone => {
-                return Err(refused("the organization of this token was deleted"));
+        let deleted = || refused("the organization of this token was deleted");
+        match orgs::known(&*ports.store, oid).await? {
+            // An id is free again after a deletion: what was signed for the organization before is not for this one. A
+            // clock that was set back tells nothing about that.
+            Some(org) => {
+                let signed = Timestamp::from_secs(claims.iat).plus(CLOCKS_APART_MAX);
+                let is_older = signed < org.created_at && org.created_at <= now;
+                if org.deletion.is_some() || is_older {
+                    return Err(deleted());
+                }
             }
+            // Keys and installs of an organization go with it; a token of the operator has nothing else to end it.
+            None if claims.kind != Kind::Operator => {}
+            None => return Err(deleted()),
         }
     }
     let kind = match claims.kind {

@@ -14,6 +14,7 @@ use crate::limits;
 use crate::org_errors;
 use crate::ports::{Commit, Committed, Hold, Item, Outage, QueueName, When};
 use crate::seal::{self, Sealed};
+use crate::slots::Slot;
 
 use super::compose::{Install, unknown_action};
 use super::install;
@@ -22,7 +23,6 @@ use super::payload::Payload;
 use super::record::{Kind, Origin, Record, Status, id_of};
 use super::run::{Claimed, not_subscribed, send};
 use super::settle::component;
-use super::slots::Slot;
 use super::start::{no_user, prepare};
 use super::{CallRequest, Calls, Reply, log};
 
@@ -59,7 +59,7 @@ impl Calls {
         &self,
         mut request: CallRequest,
         id: uuid::Uuid,
-        slot: Arc<Slot>,
+        slot: Arc<Slot<ExtensionName>>,
     ) -> Outcome<Reply> {
         let began = self.ports().clock.steady();
         let data = data_of(&request);
@@ -183,7 +183,7 @@ impl Calls {
         request: CallRequest,
         id: uuid::Uuid,
         admitted: Admitted,
-        slot: Arc<Slot>,
+        slot: Arc<Slot<ExtensionName>>,
     ) -> Outcome<Reply> {
         let ports = self.ports();
         let now = ports.clock.now();
@@ -223,7 +223,7 @@ impl Calls {
         &self,
         mut record: Record,
         install: Install,
-        slot: Arc<Slot>,
+        slot: Arc<Slot<ExtensionName>>,
         wait: Duration,
     ) -> Outcome<Reply> {
         let ports = self.ports();
@@ -264,7 +264,7 @@ impl Calls {
     }
 
     /// A place for a call whose caller waits; the others are taken by calls that the extension has not answered.
-    pub(super) fn slot_for(&self, extension: &ExtensionName) -> Outcome<Arc<Slot>> {
+    pub(super) fn slot_for(&self, extension: &ExtensionName) -> Outcome<Arc<Slot<ExtensionName>>> {
         self.inner.calls.take(extension, limits::CALLS_PER_EXTENSION_MAX).map(Arc::new).ok_or_else(
             || {
                 Fault::new(

@@ -23,7 +23,6 @@ mod run;
 mod schemas;
 mod settle;
 mod sign;
-mod slots;
 mod start;
 #[cfg(test)]
 mod stored;
@@ -44,6 +43,7 @@ use crate::ids::{ExtensionName, Oid};
 use crate::limits;
 use crate::ports::{Outage, Ports};
 use crate::profile::{LIMACHARLIE, Profile};
+use crate::slots::Slots;
 use crate::trace::Trace;
 
 pub use log::TARGET as LOG_TARGET;
@@ -151,9 +151,9 @@ struct Inner {
     schemas: schemas::Schemas,
     refusals: refusals::Refusals,
     /// Deliveries of queued work.
-    slots: slots::Slots,
+    slots: Slots<ExtensionName>,
     /// Deliveries whose caller waits.
-    calls: slots::Slots,
+    calls: Slots<ExtensionName>,
 }
 
 impl Calls {
@@ -168,8 +168,8 @@ impl Calls {
                 extensions: Cache::new(limits::SCHEMAS_CACHED_MAX),
                 schemas: schemas::Schemas::default(),
                 refusals: refusals::Refusals::new(settings.refusals_filed_every),
-                slots: slots::Slots::default(),
-                calls: slots::Slots::default(),
+                slots: Slots::default(),
+                calls: Slots::default(),
             }),
         }
     }

@@ -90,6 +90,10 @@ impl Calls {
             return Err(Fault::new(Code::DepthExceeded, text));
         }
         let install = self.install(&record).await?;
+        if is_stale(&record, &install) {
+            let text = "the organization is subscribed: its end of subscription is not replayed";
+            return Err(Fault::new(Code::NotReplayable, text));
+        }
         let user = request.impersonator.as_deref();
         if let Err(fault) = self.admit_replay(&mut record, &install, user).await {
             self.file(record.oid, &record.extension, record.kind.word(), &fault).await?;
@@ -146,6 +150,12 @@ impl Calls {
         };
         Ok(())
     }
+}
+
+/// Whether an event tells of an end that is none any more: its extension would clean up what is in use again.
+fn is_stale(record: &Record, install: &Install) -> bool {
+    matches!(&record.kind, Kind::Event { event } if event == "unsubscribe")
+        && install.subscription.removed_at.is_none()
 }
 
 fn unknown() -> Fault {

@@ -9,11 +9,13 @@ use uuid::Uuid;
 use crate::delivery::answer::{Answer, Verdict};
 use crate::delivery::retry;
 use crate::fault::{Code, Fault, Outcome};
+use crate::ids::ExtensionName;
 use crate::limits;
 use crate::meter::Report;
 use crate::org_errors;
 use crate::ports::{Commit, Committed, Outage, Outgoing, QueueName, When};
 use crate::redact::Redactor;
+use crate::slots::Slot;
 
 use super::compose::Install;
 use super::deliver::{OnError, Rules};
@@ -22,7 +24,6 @@ use super::log::{self, Spent};
 use super::payload::Payload;
 use super::record::{Ending, Kind, Origin, Record, Status};
 use super::settle::{Effects, Settlement, component, settle};
-use super::slots::Slot;
 use super::{Calls, Reply, install};
 
 /// A call whose record this worker holds the lease of.
@@ -36,7 +37,7 @@ pub struct Claimed {
     /// What was loaded when the call was accepted.
     pub(super) install: Option<Install>,
     /// Its place among the extension's calls, for as long as it runs.
-    pub(super) slot: Option<Arc<Slot>>,
+    pub(super) slot: Option<Arc<Slot<ExtensionName>>>,
 }
 
 /// How far a run came.
@@ -322,7 +323,7 @@ fn same_key(one: &crate::ports::Write, other: &crate::ports::Write) -> bool {
     one.key() == other.key()
 }
 
-pub(super) fn not_subscribed(extension: &crate::ids::ExtensionName) -> Fault {
+pub(super) fn not_subscribed(extension: &ExtensionName) -> Fault {
     Fault::new(
         Code::NotSubscribed,
         format!("organization is not subscribed to extension {extension}"),

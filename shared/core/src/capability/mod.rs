@@ -5,14 +5,17 @@
 //! profile of it, see `docs/capability-extensions.md`.
 
 pub mod availability;
+pub mod compiled;
 pub mod extensions;
 pub mod history;
 pub mod id;
 pub mod locks;
+pub mod manifest;
 pub mod members;
 pub mod model;
 pub mod operations;
 pub mod outbox;
 pub mod refusal;
+pub mod schema;
 pub mod sessions;
 pub mod view;

@@ -101,6 +101,17 @@ pub enum Invoker {
     Extension,
 }
 
+impl Invoker {
+    /// The word that travels.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Wearer => "wearer",
+            Self::Keyholder => "keyholder",
+            Self::Extension => "extension",
+        }
+    }
+}
+
 /// What kind of command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

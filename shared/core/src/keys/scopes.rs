@@ -6,6 +6,8 @@ use crate::ids::Oid;
 use crate::ports::Key;
 use crate::time::Timestamp;
 
+use super::digest_hex;
+
 /// Partition of capability extensions, sorted by slug.
 pub const CAPABILITY_EXTENSIONS: &str = "capability-extensions";
 
@@ -91,6 +93,12 @@ pub fn rate_block(oid: Oid, lock: &LockId, slug: &Slug) -> Key {
 /// Partition of what waits to be delivered to an extension on a lock, in order.
 pub fn outbox(oid: Oid, lock: &LockId, slug: &Slug) -> String {
     format!("{}#outbox#{slug}", lock_partition(oid, lock))
+}
+
+/// Choices that were fetched, for whoever asks for the same.
+pub fn choices(oid: Oid, lock: &LockId, parts: &[&str]) -> Key {
+    let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
+    Key::new(format!("{}#choices", lock_partition(oid, lock)), digest_hex(&parts))
 }
 
 /// Who drains an outbox at the moment.

@@ -47,6 +47,9 @@ pub const CAPABILITY_JSON_DEPTH_MAX: usize = 64;
 /// Largest input or payload, in bytes of JSON text: it travels in a message, and stays in a record.
 pub const CAPABILITY_INPUT_BYTES_MAX: usize = 64 << 10;
 
+/// How long a process may work on a call: its attempt, and what the store takes. After that it counts as gone.
+pub const CAPABILITY_LEASE: Duration = Duration::from_secs(30);
+
 // --- Dynamic choices (CH-062 to CH-064) ---
 
 /// Choices that one answer of a query behind `x-chaster-options` holds (CH-062).
@@ -58,6 +61,9 @@ pub const OPTIONS_BYTES_MAX: usize = 32 << 10;
 /// How long choices are cached (CH-064).
 pub const OPTIONS_TTL: Duration = Duration::from_secs(20);
 
+/// Choices that a process keeps, in bytes.
+pub const OPTIONS_CACHED_BYTES_MAX: u64 = 16 << 20;
+
 // --- Records (CH-067, CH-068) ---
 
 /// How long invocations are kept (CH-067).
@@ -65,6 +71,9 @@ pub const CAPABILITY_CALL_RETENTION: Duration = Duration::from_secs(30 * DAY_SEC
 
 /// How long hidden events are kept (CH-068).
 pub const HIDDEN_EVENT_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
+
+/// Events of one page that an extension reads.
+pub const LOCK_EVENTS_LISTED_MAX: usize = 100;
 
 // --- Documented webhooks ---
 
@@ -94,6 +103,20 @@ pub const MANIFEST_DESCRIPTION_CHARS_MAX: usize = 300;
 /// Largest schema of a manifest, in bytes of JSON text.
 pub const CAPABILITY_SCHEMA_BYTES_MAX: usize = 64 << 10;
 
+/// What the compiled manifests that a process keeps may take, in bytes, by an estimate that is rather high.
+pub const COMPILED_CACHED_BYTES_MAX: u64 = 64 << 20;
+
+/// Estimate of what a capability or an event takes in memory beside its schemas, in bytes.
+pub const COMPILED_ENTRY_BYTES: usize = 1 << 10;
+
+/// Estimate of what a compiled schema takes in memory for each byte of its text.
+pub const COMPILED_SCHEMA_FACTOR: usize = 20;
+
+/// Estimate of what a compiled pattern takes in memory, in bytes.
+pub const COMPILED_PATTERN_FACTOR: usize = 64 << 10;
+
+// A call ends before its lease does.
+const _: () = assert!(CAPABILITY_TIMEOUT.as_secs() * 2 < CAPABILITY_LEASE.as_secs());
 // The streaming scanner stops where the contract does.
 const _: () = assert!(CAPABILITY_JSON_DEPTH_MAX == JSON_DEPTH_MAX);
 // Input and answer stay in the record beside each other, and a manifest in its extension.

@@ -24,6 +24,9 @@ pub const SORT_KEY_BYTES_MAX: usize = 1024;
 /// Longest name of a counter of an item, in bytes.
 pub const COUNTER_NAME_BYTES_MAX: usize = 1024;
 
+/// Counters that one count adds to, and that it looks at.
+pub const COUNT_COUNTERS_MAX: usize = 20;
+
 /// Items of one page of a query.
 pub const PAGE_ITEMS_MAX: usize = 1_000;
 

@@ -1,7 +1,5 @@
 //! Everything that the platform keeps of an organization, a page at a time, for people and for other platforms.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
@@ -9,13 +7,14 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::area_page;
 use crate::auth::permission;
 use crate::call::Calls;
+use crate::cursor;
 use crate::fault::{Code, Fault, Outcome};
 use crate::ids::Oid;
 use crate::keys;
 use crate::limits::PAGE_ITEMS_MAX;
 use crate::model::{ApiKey, Area, HiveData, HiveRecord, InstallationKey, Org, Subscription};
 use crate::org_errors;
-use crate::ports::{Item, Key, Outage};
+use crate::ports::{Item, Key, Outage, Ports};
 use crate::stored;
 use crate::time::Timestamp;
 
@@ -54,14 +53,13 @@ pub struct ExportPage {
 struct Cursor(Area, Option<String>);
 
 impl Cursor {
-    fn parse(text: &str) -> Outcome<Self> {
-        let bytes = BASE64.decode(text).ok();
-        let cursor: Option<Self> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        cursor.ok_or_else(|| Fault::new(Code::BadRequest, "cursor is not one of an export"))
+    fn open(ports: &Ports, oid: Oid, text: &str) -> Outcome<Self> {
+        cursor::open(ports, &["export", &oid.to_string()], text)
+            .ok_or_else(|| Fault::new(Code::BadRequest, "cursor is not one of this export"))
     }
 
-    fn text(&self) -> String {
-        BASE64.encode(serde_json::to_vec(self).expect("a cursor can be written as JSON"))
+    fn seal(&self, ports: &Ports, oid: Oid) -> String {
+        cursor::seal(ports, &["export", &oid.to_string()], self)
     }
 }
 
@@ -72,7 +70,7 @@ pub async fn export(calls: &Calls, oid: Oid, cursor: Option<&str>) -> Outcome<Ex
     super::get(ports, oid).await?;
     let Cursor(area, at) = match cursor {
         None | Some("") => Cursor(AREAS[0], None),
-        Some(text) => Cursor::parse(text)?,
+        Some(text) => Cursor::open(ports, oid, text)?,
     };
     let (found, next) = area_page(&*ports.store, oid, area, at, PAGE_ITEMS_MAX).await?;
     let mut items = Vec::with_capacity(found.len());
@@ -86,7 +84,7 @@ pub async fn export(calls: &Calls, oid: Oid, cursor: Option<&str>) -> Outcome<Ex
             index.and_then(|index| AREAS.get(index + 1)).map(|area| Cursor(*area, None))
         }
     };
-    Ok(ExportPage { items, next: next.map(|next| next.text()) })
+    Ok(ExportPage { items, next: next.map(|next| next.seal(ports, oid)) })
 }
 
 #[derive(Serialize)]

@@ -79,16 +79,24 @@ pub enum Standing {
     Gone,
 }
 
-/// Whether an organization is there, as of at most [`crate::limits::RECENT_MAX`] ago; one that was just made is there.
-pub async fn standing(store: &dyn Store, oid: Oid) -> Result<Standing, Outage> {
+/// The organization, deleted or not, as of at most [`crate::limits::RECENT_MAX`] ago; one that was just made is there.
+/// `None`: it never was, or nothing of it is left.
+pub(crate) async fn known(store: &dyn Store, oid: Oid) -> Result<Option<Org>, Outage> {
     let key = keys::org(oid);
     let item = match store.recent(&key).await? {
         Some(item) => Some(item),
         None => store.get(&key).await?,
     };
-    let Some(item) = item else { return Ok(Standing::Gone) };
-    let org: Org = stored::read(&item, "org")?;
-    Ok(if org.deletion.is_none() { Standing::Live } else { Standing::Deleted })
+    item.map(|item| stored::read(&item, "org")).transpose()
+}
+
+/// Whether an organization is there, as of at most [`crate::limits::RECENT_MAX`] ago; one that was just made is there.
+pub async fn standing(store: &dyn Store, oid: Oid) -> Result<Standing, Outage> {
+    Ok(match known(store, oid).await? {
+        None => Standing::Gone,
+        Some(org) if org.deletion.is_none() => Standing::Live,
+        Some(_) => Standing::Deleted,
+    })
 }
 
 /// Renames an organization, and changes its description where one is given.

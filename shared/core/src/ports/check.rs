@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::{Commit, Key, Outage, Outgoing, Query, Scan, Write};
+use super::{Commit, Count, Key, Outage, Outgoing, Query, Scan, Write};
 use crate::limits::{
-    COMMIT_BYTES_MAX, COMMIT_WRITES_MAX, COUNTER_NAME_BYTES_MAX, ITEM_BYTES_MAX, MESSAGE_BYTES_MAX,
-    PARTITION_KEY_BYTES_MAX, QUEUE_DELAY_MAX, SORT_KEY_BYTES_MAX,
+    COMMIT_BYTES_MAX, COMMIT_WRITES_MAX, COUNT_COUNTERS_MAX, COUNTER_NAME_BYTES_MAX,
+    ITEM_BYTES_MAX, MESSAGE_BYTES_MAX, PARTITION_KEY_BYTES_MAX, QUEUE_DELAY_MAX,
+    SORT_KEY_BYTES_MAX,
 };
 use crate::time::Timestamp;
 
@@ -50,6 +51,25 @@ pub fn check(commit: &Commit) -> Result<(), Outage> {
         return Err(Outage::new("a commit writes one key twice"));
     }
     commit.sends.iter().chain(commit.holds.iter().map(|hold| &hold.send)).try_for_each(check_send)
+}
+
+/// Refuses a count that passes a limit: an empty or long key or name, too many counters, a large item.
+pub fn check_count(count: &Count) -> Result<(), Outage> {
+    check_key(&count.key)?;
+    let most = count.add.len().max(count.below.len());
+    if COUNT_COUNTERS_MAX < most {
+        return over("counters of a count", most, COUNT_COUNTERS_MAX);
+    }
+    count
+        .add
+        .iter()
+        .chain(&count.below)
+        .try_for_each(|(name, _)| check_part("counter name", name, COUNTER_NAME_BYTES_MAX))?;
+    let size = item_bytes(&count.key, &count.data, count.add.iter().map(|(name, _)| name));
+    if ITEM_BYTES_MAX < size {
+        return over("bytes of an item", size, ITEM_BYTES_MAX);
+    }
+    Ok(())
 }
 
 /// Refuses a key with an empty or too long part.
@@ -227,6 +247,46 @@ mod tests {
         ];
         for (text, commit) in refused {
             assert_eq!(check(&commit).map_err(|outage| outage.what), Err(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_count_is_refused_just_past_each_limit() {
+        let few = |count: usize| (0..count).map(|n| (n.to_string(), 1)).collect::<Vec<_>>();
+        let count = |key, size, add, below| Count {
+            key,
+            data: vec![0; size],
+            add,
+            below,
+            expires_at: None,
+        };
+        let named = |size: usize| vec![("n".repeat(size), 1)];
+        let most = few(COUNT_COUNTERS_MAX);
+        let item = ITEM_BYTES_MAX - 2 - 22;
+        for (case, accepted) in [
+            ("nothing", count(key(1, 1), 0, vec![], vec![])),
+            ("20 counters and bounds", count(key(1, 1), 0, most.clone(), most)),
+            ("long keys and names", count(key(2048, 1024), 1, named(1024), named(1024))),
+            ("an item of nearly 400 KiB", count(key(1, 1), item, named(1), vec![])),
+        ] {
+            assert_eq!(check_count(&accepted).map_err(|outage| outage.what), Ok(()), "{case}");
+        }
+        let many = "21 counters of a count, at most 20 are possible";
+        let name = "1025 bytes of a counter name, at most 1024 are possible";
+        for (text, refused) in [
+            (many, count(key(1, 1), 0, few(21), vec![])),
+            (many, count(key(1, 1), 0, vec![], few(21))),
+            (name, count(key(1, 1), 0, named(1025), vec![])),
+            (name, count(key(1, 1), 0, vec![], named(1025))),
+            ("an empty counter name", count(key(1, 1), 0, vec![], named(0))),
+            ("an empty partition key", count(key(0, 1), 0, vec![], vec![])),
+            ("an empty sort key", count(key(1, 0), 0, vec![], vec![])),
+            (
+                "408577 bytes of an item, at most 408576 are possible",
+                count(key(1, 1), item + 1, named(1), vec![]),
+            ),
+        ] {
+            assert_eq!(check_count(&refused).map_err(|outage| outage.what), Err(text.to_owned()));
         }
     }
 

@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use crate::limits::{COUNTER_MAX, PAGE_BYTES_MAX, PAGE_ITEMS_MAX};
 use crate::ports::{
-    Blobs, Clock, Commit, Committed, DeadLetter, DeadLetters, Item, Key, Outage, Outgoing, Page,
-    Query, QueueName, Scan, ScanPage, Store, When, Write, check, check_key, check_query,
-    check_scan,
+    Blobs, Clock, Commit, Committed, Count, Counted, DeadLetter, DeadLetters, Item, Key, Outage,
+    Outgoing, Page, Query, QueueName, Scan, ScanPage, Store, When, Write, check, check_count,
+    check_key, check_query, check_scan,
 };
 use crate::time::Timestamp;
 
@@ -199,6 +199,22 @@ impl Store for MemoryStore {
             state.held.remove(&id);
         }
         Ok(Committed::Done)
+    }
+
+    async fn count(&self, count: Count) -> Result<Counted, Outage> {
+        check_count(&count)?;
+        let now = self.clock.now();
+        let mut state = self.state();
+        if state.refusing {
+            return Err(Outage { write_refused: true, ..Outage::new("told to refuse writes") });
+        }
+        let found = live(&state.items, &count.key, now).map(|item| item.counters);
+        let found = found.unwrap_or_default();
+        if !count.fits(&found) {
+            return Ok(Counted::Refused(found));
+        }
+        state.apply(count.tally(), now);
+        Ok(Counted::Done(state.items[&count.key].counters.clone()))
     }
 
     fn holds(&self) -> bool {

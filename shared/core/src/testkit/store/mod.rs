@@ -1,10 +1,12 @@
 //! The promises of [`Store`], one async function for each; [`crate::store_contract!`] makes a test of each.
 
 mod commits;
+mod counts;
 mod queries;
 mod scans;
 
 pub use self::commits::*;
+pub use self::counts::*;
 pub use self::queries::*;
 pub use self::scans::*;
 
@@ -109,6 +111,18 @@ macro_rules! store_contract {
             a_counter_stops_at_38_digits_either_way;
             an_expired_item_is_absent_to_every_method;
             a_tally_moves_the_expiry;
+            a_count_creates_then_adds_and_keeps_the_data;
+            a_counter_gets_through_under_its_bound_and_not_at_it;
+            a_refused_count_changes_nothing;
+            a_refused_count_makes_no_item;
+            a_count_gives_the_item_a_higher_revision_and_a_refused_one_does_not;
+            a_count_begins_anew_where_an_item_has_expired;
+            a_count_moves_the_expiry_where_it_is_done;
+            counts_tallies_and_puts_see_each_other;
+            of_64_concurrent_callers_on_one_bound_exactly_as_many_get_through;
+            a_shared_bound_holds_over_concurrent_callers_with_bounds_of_their_own;
+            a_count_stops_at_38_digits_either_way;
+            limits_of_a_count_are_refused_with_an_outage_that_writes_nothing;
             data_of_any_bytes_and_an_empty_one_are_kept;
             an_item_of_the_largest_size_is_kept;
             limits_are_refused_with_an_outage_that_writes_nothing;

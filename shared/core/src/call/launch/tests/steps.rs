@@ -6,7 +6,8 @@ use async_trait::async_trait;
 
 use crate::limits::RECENT_MAX;
 use crate::ports::{
-    Clock as _, Commit, Committed, Item, Key, Outage, Page, Query, Scan, ScanPage, Store,
+    Clock as _, Commit, Committed, Count, Counted, Item, Key, Outage, Page, Query, Scan, ScanPage,
+    Store,
 };
 use crate::testkit::{ManualClock, MemoryStore};
 use crate::time::Timestamp;
@@ -55,6 +56,10 @@ impl Store for Steps {
     async fn commit(&self, commit: Commit) -> Result<Committed, Outage> {
         self.commits.lock().unwrap().push((commit.writes.len(), commit.sends.len()));
         self.inner.commit(commit).await
+    }
+
+    async fn count(&self, count: Count) -> Result<Counted, Outage> {
+        self.inner.count(count).await
     }
 
     fn holds(&self) -> bool {

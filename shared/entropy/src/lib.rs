@@ -1,11 +1,10 @@
-//! Ids and random numbers from the operating system's generator.
-
-use std::time::{SystemTime, UNIX_EPOCH};
+//! Ids and random numbers from the operating system's generator: the same for one machine and for AWS.
 
 use annex_core::ports::Ids;
 use uuid::Uuid;
 
-/// UUIDs of version 7 by the wall clock, and random numbers that nobody can guess.
+/// UUIDs of version 7 by the wall clock, each after the ones that this process made before, and random numbers that nobody
+/// can guess.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct SystemIds;
 
@@ -18,9 +17,7 @@ fn random<const N: usize>() -> [u8; N] {
 
 impl Ids for SystemIds {
     fn uuid(&self) -> Uuid {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-        uuid::Builder::from_unix_timestamp_millis(millis, &random()).into_uuid()
+        Uuid::now_v7()
     }
 
     fn random(&self) -> u64 {
@@ -41,7 +38,7 @@ mod tests {
         let ids = SystemIds;
         let (first, second) = (ids.uuid(), ids.uuid());
         assert_eq!((first.get_version_num(), second.get_version_num()), (7, 7));
-        assert_ne!(first, second);
+        assert!(first < second);
         assert_ne!(ids.random(), ids.random());
         assert_ne!(ids.secret(), ids.secret());
     }

@@ -1,25 +1,30 @@
-//! How many deliveries of one extension are under way: a slow extension uses up its own places and nobody else's.
+//! How many deliveries of one extension are under way in this process: a slow extension uses up its own places and
+//! nobody else's.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex};
 
-use crate::ids::ExtensionName;
+/// Places by the name of the extension.
+pub(crate) struct Slots<N> {
+    taken: Arc<Mutex<HashMap<N, usize>>>,
+}
 
-/// Places by extension.
-#[derive(Default)]
-pub(super) struct Slots {
-    taken: Arc<Mutex<HashMap<ExtensionName, usize>>>,
+impl<N> Default for Slots<N> {
+    fn default() -> Self {
+        Self { taken: Arc::default() }
+    }
 }
 
 /// A place; free again when dropped.
-pub(super) struct Slot {
-    taken: Arc<Mutex<HashMap<ExtensionName, usize>>>,
-    extension: ExtensionName,
+pub(crate) struct Slot<N: Eq + Hash> {
+    taken: Arc<Mutex<HashMap<N, usize>>>,
+    extension: N,
 }
 
-impl Slots {
+impl<N: Clone + Eq + Hash> Slots<N> {
     /// Takes a place, unless `most` are taken.
-    pub(super) fn take(&self, extension: &ExtensionName, most: usize) -> Option<Slot> {
+    pub(crate) fn take(&self, extension: &N, most: usize) -> Option<Slot<N>> {
         let mut taken = self.taken.lock().expect("no holder of the lock panics");
         let count = taken.entry(extension.clone()).or_insert(0);
         if *count >= most {
@@ -30,7 +35,7 @@ impl Slots {
     }
 }
 
-impl Drop for Slot {
+impl<N: Eq + Hash> Drop for Slot<N> {
     fn drop(&mut self) {
         let mut taken = self.taken.lock().expect("no holder of the lock panics");
         if let Some(count) = taken.get_mut(&self.extension) {
@@ -45,6 +50,7 @@ impl Drop for Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::ExtensionName;
 
     #[test]
     fn the_last_place_is_given_and_the_next_is_not_until_one_is_free() {
