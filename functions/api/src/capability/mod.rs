@@ -4,6 +4,7 @@
 //! **Invariant:** whatever goes wrong below `/api/extensions/` is answered in the contract's own shape.
 
 mod bodies;
+mod calls;
 mod definitions;
 mod operations;
 mod rates;
@@ -22,6 +23,7 @@ pub(crate) use refused::{ContractResult, Developer, PREFIX, Refused, refuses};
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(definitions::routes())
+        .merge(calls::routes())
         .merge(scopes::routes())
         .merge(sessions::routes())
         .merge(operations::routes())

@@ -6,7 +6,7 @@ use annex_core::capability::refusal::Refusal;
 use crate::App;
 
 /// Counts one operation of a session's extension on its lock (CH-054, CH-055).
-#[expect(clippy::unused_async, reason = "the counters are read from the store")]
-pub(super) async fn take(_: &App, _: &Session) -> Result<(), Refusal> {
-    Ok(())
+pub(super) async fn take(app: &App, session: &Session) -> Result<(), Refusal> {
+    let rates = app.calls.capabilities().rates();
+    rates.take(session.oid, &session.lock, &session.extension).await
 }

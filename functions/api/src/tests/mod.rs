@@ -12,5 +12,6 @@ mod orgs;
 mod platform;
 mod rotation;
 mod routes;
+mod slow;
 mod strangers;
 mod tokens;

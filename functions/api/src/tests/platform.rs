@@ -84,12 +84,17 @@ impl Outbound for Extension {
         if *self.is_down.lock().unwrap() {
             return Err(SendFault::NotSent("refused".into()));
         }
-        let mut json = String::new();
-        flate2::read::GzDecoder::new(&request.body[..]).read_to_string(&mut json).unwrap();
-        let (status, body) = self.answer(&serde_json::from_str(&json).unwrap());
+        let (status, body) = self.answer(&message(&request));
         let body = Bytes::from(body);
         Ok(WebhookAnswer { status, retry_after: None, body })
     }
+}
+
+/// The message that a request to an extension carries.
+pub(super) fn message(request: &WebhookRequest) -> Value {
+    let mut json = String::new();
+    flate2::read::GzDecoder::new(&request.body[..]).read_to_string(&mut json).unwrap();
+    serde_json::from_str(&json).unwrap()
 }
 
 /// The platform, and who signs in to it.

@@ -1,5 +1,6 @@
 //! Every route, with what nobody should send it: names and fields that are none, and tokens of somebody else.
 
+use annex_core::ids::Oid;
 use axum::body::Body;
 use axum::http::{HeaderName, Request};
 use base64::Engine as _;
@@ -199,26 +200,65 @@ async fn headers_and_targets_of_any_form_do_not_make_the_platform_fail() {
     assert_eq!(answer.ok()["name"], "demo");
 }
 
+/// Whether an operation is about one organization, and needs a token.
+fn is_about_one(operation: &Operation) -> bool {
+    let named = operation.parts.iter().chain(&operation.fields).any(|name| name == "oid");
+    let is_open = operation.path == "/v1/orgs/{oid}/url"
+        || ["/hook/", "/jwt"].iter().any(|start| operation.path.starts_with(start));
+    named && !is_open
+}
+
+/// Calls every operation that is about one organization with this token: all are forbidden but those of `allowed`, and
+/// nothing changes.
+async fn check_forbidden(world: &World, token: &str, allowed: &[&str]) {
+    let before = world.platform.store.items();
+    for operation in operations().iter().filter(|operation| is_about_one(operation)) {
+        let route = format!("{} {}", operation.method, operation.path);
+        if allowed.contains(&route.as_str()) {
+            continue;
+        }
+        let path = world.path(operation, None);
+        let form =
+            [("oid", world.oid.as_str()), ("action", "echo"), ("confirm", "demo"), ("name", "n")];
+        let answer = world.call(token, &operation.method, &path, &form).await;
+        assert_eq!(answer.code(), "forbidden", "{route}");
+    }
+    assert_eq!(world.platform.store.items(), before);
+}
+
 #[tokio::test]
 async fn a_token_of_another_organization_opens_no_route_of_this_one() {
     let (world, _) = world().await;
     let (_, stranger) = world.platform.org().await;
-    let before = world.platform.store.items();
-    for operation in operations() {
-        let names_one = operation.parts.iter().any(|part| part == "oid")
-            || operation.fields.iter().any(|field| field == "oid");
-        let is_open = operation.path == "/v1/orgs/{oid}/url"
-            || ["/hook/", "/jwt"].iter().any(|start| operation.path.starts_with(start));
-        if !names_one || is_open {
-            continue;
-        }
-        let path = world.path(&operation, None);
-        let form =
-            [("oid", world.oid.as_str()), ("action", "echo"), ("confirm", "demo"), ("name", "n")];
-        let answer = world.call(&stranger, &operation.method, &path, &form).await;
-        assert_eq!(answer.code(), "forbidden", "{} {path}", operation.method);
-    }
-    assert_eq!(world.platform.store.items(), before);
+    check_forbidden(&world, &stranger, &[]).await;
+}
+
+#[tokio::test]
+async fn a_token_with_one_permission_opens_the_routes_of_that_one_only() {
+    let (world, owner) = world().await;
+    let oid = Oid::parse(&world.oid).unwrap();
+    let few = world.platform.user(oid, &owner, "ikey.list").await;
+    let allowed = ["GET /v1/installationkeys/{oid}", "GET /v1/installationkeys/{oid}/{iid}"];
+    check_forbidden(&world, &few, &allowed).await;
+    // What its extension was granted: `org.get`, and its own adapter.
+    world
+        .platform
+        .call(
+            &owner,
+            "POST",
+            "/v1/extension/request/ext",
+            &[("oid", &world.oid), ("action", "echo")],
+        )
+        .await
+        .ok();
+    let seen = world.platform.extension.seen.lock().unwrap().clone();
+    let extension = seen.last().unwrap()["request"]["org"]["jwt"].as_str().unwrap();
+    let allowed = [
+        "GET /v1/orgs/{oid}",
+        "POST /v1/orgs/{oid}/adapters/{extension}",
+        "DELETE /v1/orgs/{oid}/adapters/{extension}",
+    ];
+    check_forbidden(&world, extension, &allowed).await;
 }
 
 /// A cursor of an export may stand at an item of anybody.
@@ -264,7 +304,7 @@ async fn the_end_of_a_subscription_is_not_replayed_once_there_is_one_again() {
     platform.call(&owner, "DELETE", &path, &[]).await.ok();
     drain(&platform).await;
     say(&platform, None).await;
-    let records = platform.store.items().into_iter().filter_map(|(_, item)| {
+    let records = platform.store.items().into_values().filter_map(|item| {
         let record: Value = serde_json::from_slice(&item.data).ok()?;
         (record["k"]["event"]["event"] == "unsubscribe").then_some(record)
     });

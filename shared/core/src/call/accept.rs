@@ -15,6 +15,7 @@ use crate::org_errors;
 use crate::ports::{Commit, Committed, Hold, Item, Outage, QueueName, When};
 use crate::seal::{self, Sealed};
 use crate::slots::Slot;
+use crate::time::Timestamp;
 
 use super::compose::{Install, unknown_action};
 use super::install;
@@ -74,12 +75,18 @@ impl Calls {
             }
             Err(fault) => return Err(fault),
         };
-        // What the schema of a slow extension took is not waited for once more.
-        let rest = limits::WAIT_MAX.saturating_sub(self.ports().clock.steady().since(began));
-        if !request.wait.is_zero() {
-            request.wait = request.wait.min(rest).max(limits::WAIT_MIN);
-        }
+        request.wait = self.rest_of(request.wait, began);
         self.claim_and_run(request, id, admitted, slot).await
+    }
+
+    /// What is left of a wait whose request came at `began`, on the steady clock: what the schema of a slow extension took
+    /// is not waited for once more.
+    pub(super) fn rest_of(&self, wait: Duration, began: Timestamp) -> Duration {
+        if wait.is_zero() {
+            return wait;
+        }
+        let rest = limits::WAIT_MAX.saturating_sub(self.ports().clock.steady().since(began));
+        wait.min(rest).max(limits::WAIT_MIN)
     }
 
     /// What the invocation is told apart by: the caller's key, or a new one.

@@ -108,6 +108,7 @@ impl Calls {
         ident: &str,
     ) -> Outcome<()> {
         let ports = self.ports();
+        let began = ports.clock.steady();
         let definition = self.extension(extension).await?;
         let subscription = install::subscription(ports, oid, extension)
             .await?
@@ -129,7 +130,9 @@ impl Calls {
         let verdict = match self.inner.settings.check_within {
             None => delivered.await.verdict,
             Some(most) => {
-                let end = ports.clock.sleep(most);
+                // What its schema took counts as well.
+                let rest = most.saturating_sub(ports.clock.steady().since(began));
+                let end = ports.clock.sleep(rest.max(limits::WAIT_MIN));
                 match select(pin!(delivered), pin!(end)).await {
                     Either::Left((delivered, _)) => delivered.verdict,
                     Either::Right(_) => {

@@ -39,6 +39,7 @@ use bytes::Bytes;
 use moka::future::Cache;
 
 use crate::auth::Caller;
+use crate::capability::Capabilities;
 use crate::ids::{ExtensionName, Oid};
 use crate::limits;
 use crate::ports::{Outage, Ports};
@@ -121,7 +122,7 @@ pub struct CallSettings {
     /// How often the same refused request is filed as an error at most, by one process, which counts those in between;
     /// zero: each one. For stores whose writes are billed.
     pub refusals_filed_every: Duration,
-    /// How long an extension may take to check a configuration, its retries included, before who sets it gets an error;
+    /// How long an extension may take to check a configuration, its schema and its retries included, before who sets it gets an error;
     /// `None`: as long as any message. For entries that must have answered by then.
     pub check_within: Option<Duration>,
 }
@@ -152,6 +153,7 @@ struct Inner {
     refusals: refusals::Refusals,
     /// Deliveries of queued work.
     slots: Slots<ExtensionName>,
+    capabilities: Capabilities,
     /// Deliveries whose caller waits.
     calls: Slots<ExtensionName>,
 }
@@ -161,6 +163,7 @@ impl Calls {
     pub fn new(ports: Ports, launcher: Arc<dyn Launcher>, settings: CallSettings) -> Self {
         Self {
             inner: Arc::new(Inner {
+                capabilities: Capabilities::new(ports.clone()),
                 ports,
                 launcher,
                 settings,
@@ -177,6 +180,11 @@ impl Calls {
     /// The ports it works over.
     pub fn ports(&self) -> &Ports {
         &self.inner.ports
+    }
+
+    /// Calls and events between capability extensions.
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.inner.capabilities
     }
 
     fn profile(&self) -> &'static Profile {

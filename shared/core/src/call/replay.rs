@@ -66,6 +66,7 @@ impl Calls {
         id: Uuid,
         fingerprint: String,
     ) -> Outcome<Reply> {
+        let began = self.ports().clock.steady();
         let slot = self.slot_for(&old.extension)?;
         let now = self.ports().clock.now();
         let mut record = Record {
@@ -99,7 +100,8 @@ impl Calls {
             self.file(record.oid, &record.extension, record.kind.word(), &fault).await?;
             return Err(fault);
         }
-        self.claim_record(record, install, slot, request.wait).await
+        let wait = self.rest_of(request.wait, began);
+        self.claim_record(record, install, slot, wait).await
     }
 
     /// The record of an invocation that may be replayed.

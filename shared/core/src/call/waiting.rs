@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::capability::outbox::{self, Drained, NoCalls, Place};
+use crate::capability::outbox::{self, Drained, Place};
 use crate::ids::ExtensionName;
 use crate::limits::DELIVERIES_PER_EXTENSION_MAX;
 use crate::ports::{Outage, Outgoing, QueueName};
@@ -35,7 +35,7 @@ impl Calls {
         let Some(_slot) = self.inner.slots.take(&name, DELIVERIES_PER_EXTENSION_MAX) else {
             return Ok(Worked::Later(Duration::from_secs(1)));
         };
-        Ok(match outbox::drain(self.ports(), &NoCalls, place, entry).await? {
+        Ok(match outbox::drain(self.ports(), self.capabilities(), place, entry).await? {
             Drained::Done => Worked::Done,
             Drained::Again(after) => Worked::Later(after),
         })

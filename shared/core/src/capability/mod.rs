@@ -5,17 +5,27 @@
 //! profile of it, see `docs/capability-extensions.md`.
 
 pub mod availability;
+pub mod calls;
 pub mod compiled;
+pub mod events;
 pub mod extensions;
 pub mod history;
 pub mod id;
+pub mod link;
+mod listing;
 pub mod locks;
 pub mod manifest;
 pub mod members;
+mod message;
 pub mod model;
 pub mod operations;
+mod options;
 pub mod outbox;
+pub mod rate;
 pub mod refusal;
 pub mod schema;
+mod service;
 pub mod sessions;
 pub mod view;
+
+pub use self::service::{Capabilities, Known};

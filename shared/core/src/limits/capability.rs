@@ -21,6 +21,15 @@ pub const LOCK_RATE_MAX: u32 = 300;
 /// Requests of dynamic choices of one caller on one lock in one window (CH-052).
 pub const OPTIONS_RATE_MAX: u32 = 60;
 
+/// Requests of dynamic choices that a process counts at a time.
+pub const OPTIONS_RESERVED: u32 = 2;
+
+/// How long the counters of a window are kept after its end: clocks of processes differ.
+pub const RATES_KEPT: Duration = Duration::from_secs(300);
+
+/// Blocks, and callers of dynamic choices, that a process remembers.
+pub const RATES_REMEMBERED_MAX: u64 = 10_000;
+
 /// When a caller is asked to come back whom a target with too many calls cannot serve (CH-036).
 pub const PARTNER_BUSY_RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -64,6 +73,9 @@ pub const OPTIONS_TTL: Duration = Duration::from_secs(20);
 /// Choices that a process keeps, in bytes.
 pub const OPTIONS_CACHED_BYTES_MAX: u64 = 16 << 20;
 
+/// Longest name of a field with choices, in bytes; a longer one has none.
+pub const OPTIONS_FIELD_BYTES_MAX: usize = 256;
+
 // --- Records (CH-067, CH-068) ---
 
 /// How long invocations are kept (CH-067).
@@ -103,6 +115,53 @@ pub const MANIFEST_DESCRIPTION_CHARS_MAX: usize = 300;
 /// Largest schema of a manifest, in bytes of JSON text.
 pub const CAPABILITY_SCHEMA_BYTES_MAX: usize = 64 << 10;
 
+/// Longest text of a fault about a manifest, in bytes; the rest is cut.
+pub const MANIFEST_FAULT_BYTES_MAX: usize = 500;
+
+// --- Schemas of manifests, and validating with them ---
+
+/// Steps that validating one value may take by the bounds of its schema: about one comparison each.
+pub const SCHEMA_STEPS_MAX: u64 = 20_000_000;
+
+/// Schemas inside one schema, the whole included.
+pub const SCHEMA_PARTS_MAX: usize = 2_000;
+
+/// Schemas inside all schemas of a manifest.
+pub const MANIFEST_SCHEMA_PARTS_MAX: usize = 10_000;
+
+/// Compiled patterns of all schemas of a manifest, in bytes, each taken for the next larger of [`PATTERN_SIZES`].
+pub const MANIFEST_PATTERN_BYTES_MAX: usize = 1 << 20;
+
+/// Schemas that one schema applies to one and the same value, by all ways that lead there.
+pub const SCHEMA_VISITS_MAX: u64 = 1_000;
+
+/// Schemas applied inside one another to one and the same value.
+pub const SCHEMA_CHAIN_MAX: u64 = 64;
+
+/// Schemas applied inside one another on the way to the deepest value: the stack grows with them.
+pub const SCHEMA_STACK_CHAIN_MAX: u64 = 512;
+
+/// Schemas inside one schema that references of it name.
+pub const SCHEMA_REFERENCES_MAX: usize = 256;
+
+/// Keywords `unevaluatedItems` and `unevaluatedProperties` of one schema.
+pub const SCHEMA_UNEVALUATED_MAX: usize = 16;
+
+/// Different patterns of one schema.
+pub const SCHEMA_PATTERNS_MAX: usize = 50;
+
+/// Longest pattern, in characters.
+pub const PATTERN_CHARS_MAX: usize = 512;
+
+/// Largest compiled pattern, in bytes.
+pub const PATTERN_BYTES_MAX: usize = 64 << 10;
+
+/// Sizes of compiled patterns, in bytes, by which the time of a match is estimated.
+pub const PATTERN_SIZES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, PATTERN_BYTES_MAX];
+
+/// What a pattern may keep of what it found out while matching, in bytes.
+pub const PATTERN_LAZY_BYTES_MAX: usize = 128 << 10;
+
 /// What the compiled manifests that a process keeps may take, in bytes, by an estimate that is rather high.
 pub const COMPILED_CACHED_BYTES_MAX: u64 = 64 << 20;
 
@@ -110,10 +169,10 @@ pub const COMPILED_CACHED_BYTES_MAX: u64 = 64 << 20;
 pub const COMPILED_ENTRY_BYTES: usize = 1 << 10;
 
 /// Estimate of what a compiled schema takes in memory for each byte of its text.
-pub const COMPILED_SCHEMA_FACTOR: usize = 20;
+pub const COMPILED_SCHEMA_FACTOR: usize = 48;
 
 /// Estimate of what a compiled pattern takes in memory, in bytes.
-pub const COMPILED_PATTERN_FACTOR: usize = 64 << 10;
+pub const COMPILED_PATTERN_FACTOR: usize = PATTERN_BYTES_MAX;
 
 // A call ends before its lease does.
 const _: () = assert!(CAPABILITY_TIMEOUT.as_secs() * 2 < CAPABILITY_LEASE.as_secs());

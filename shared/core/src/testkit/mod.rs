@@ -6,6 +6,8 @@ mod ids;
 mod keyring;
 mod launcher;
 mod memory;
+mod ports;
+pub mod rates;
 pub mod store;
 
 pub use self::clock::ManualClock;
@@ -13,3 +15,4 @@ pub use self::ids::SeededIds;
 pub use self::keyring::FixedKeyring;
 pub use self::launcher::Inline;
 pub use self::memory::{MemoryBlobs, MemoryStore};
+pub use self::ports::ports;

@@ -4,6 +4,7 @@ mod consumers;
 mod crashes;
 mod faults;
 mod queues;
+mod rates;
 mod stores;
 
 use std::path::Path;
@@ -11,7 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use annex_core::ports::{
-    Clock as _, Commit, Committed, Item, Key, Outgoing, QueueName, Store as _, When, Write,
+    Clock as _, Commit, Committed, Count, Counted, Item, Key, Outgoing, QueueName, Store as _,
+    When, Write,
 };
 use annex_core::testkit::{ManualClock, store};
 use annex_core::time::Timestamp;

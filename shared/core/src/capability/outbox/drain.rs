@@ -57,23 +57,6 @@ pub trait EventCalls: Send + Sync {
     ) -> Result<Result<(), String>, Outage>;
 }
 
-/// Makes no calls: none are ever due.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoCalls;
-
-#[async_trait]
-impl EventCalls for NoCalls {
-    async fn call(
-        &self,
-        _: &Place,
-        _: &str,
-        _: &Qualified,
-        _: &RawValue,
-    ) -> Result<Result<(), String>, Outage> {
-        Ok(Err("calls are not delivered here".to_owned()))
-    }
-}
-
 /// Who drains an outbox, and until when on the steady clock.
 #[derive(Serialize, Deserialize)]
 struct Lease {

@@ -22,7 +22,7 @@ use crate::time::Timestamp;
 
 use super::id::{LockId, Qualified, Slug};
 
-pub use drain::{Drained, EventCalls, NoCalls, drain};
+pub use drain::{Drained, EventCalls, drain};
 
 /// Where deliveries go: an extension on a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,0 +1,232 @@
+//! Whether a call may run: the checks from `not-installed` on, in the profile's order; the first that fails answers.
+
+use std::sync::Arc;
+
+use futures_util::future::try_join3;
+
+use crate::capability::id::{Qualified, Slug};
+use crate::capability::link::{self, Next};
+use crate::capability::model::{Availability, CommandKind, Invoker, Lock, LockStatus, Session};
+use crate::capability::refusal::Refusal;
+use crate::capability::service::{Capabilities, Known};
+use crate::keys;
+use crate::limits::{CAPABILITY_LEASE, PARTNER_CALLS_MAX};
+use crate::ports::{Key, Outage};
+use crate::slots::Slot;
+use crate::stored;
+
+use super::body::Body;
+use super::record::{CallRecord, Lease};
+use super::{Asker, Origin};
+
+/// A call that may be claimed.
+pub(super) struct Admitted {
+    pub(super) record: CallRecord,
+    pub(super) input: String,
+    pub(super) target: Arc<Known>,
+    /// The target's session on the lock.
+    pub(super) session: String,
+    /// Its place among the calls of the target.
+    pub(super) _slot: Slot<Slug>,
+}
+
+/// Why a call may not run.
+#[derive(Debug)]
+pub(in crate::capability) struct NotAdmitted {
+    pub(in crate::capability) refusal: Refusal,
+    /// Who began the chain that is too deep.
+    pub(in crate::capability) charged: Option<Slug>,
+}
+
+impl<R: Into<Refusal>> From<R> for NotAdmitted {
+    fn from(refusal: R) -> Self {
+        Self { refusal: refusal.into(), charged: None }
+    }
+}
+
+/// What a call meets on its lock.
+pub(in crate::capability) struct Found {
+    pub(in crate::capability) lock: Lock,
+    pub(in crate::capability) session: Session,
+    pub(in crate::capability) target: Arc<Known>,
+}
+
+impl Capabilities {
+    pub(super) async fn admit(
+        &self,
+        origin: &Origin,
+        id: &Qualified,
+        query: bool,
+        body: &Body<'_>,
+        call: String,
+    ) -> Result<Admitted, NotAdmitted> {
+        let found = self.find(origin, id).await?;
+        let compiled = match query {
+            true => found.target.compiled.query(id),
+            false => found.target.compiled.command(id),
+        };
+        let compiled = compiled.ok_or(Refusal::UnknownCommand)?;
+        let declared = &compiled.declared;
+        if declared.kind == CommandKind::Start && !found.target.extension.platform_owned {
+            return Err(Refusal::StartNotSupported.into());
+        }
+        let caller = origin.caller();
+        let availability = found.session.availability.get(id);
+        allowed(caller.kind, &declared.invocable_by, availability)?;
+        let actor = body.actor.unwrap_or(caller.kind);
+        if [actor, caller.kind].contains(&Invoker::Keyholder) && !found.lock.has_keyholder {
+            return Err(Refusal::InvalidActor.into());
+        }
+        let link = self.link(origin, &call, body.causation_id.as_deref(), !query).await?;
+        compiled.check_input(body.input.as_bytes())?;
+        available(&found.lock, availability)?;
+        if !found.target.is_dispatchable() {
+            return Err(Refusal::NotDispatchable.into());
+        }
+        let slot = self.place(&found.target)?;
+        let record = CallRecord {
+            id: call,
+            session: origin.session.clone().unwrap_or_else(|| found.session.id.clone()),
+            capability: id.clone(),
+            query,
+            caller,
+            actor,
+            fingerprint: String::new(),
+            key: body.idempotency_key.clone(),
+            link,
+            created_at: self.ports().clock.now(),
+            lease: Some(self.lease()),
+            ending: None,
+        };
+        let (input, session) = (body.input.to_owned(), found.session.id);
+        Ok(Admitted { record, input, target: found.target, session, _slot: slot })
+    }
+
+    /// A place among the calls of a target (CH-035).
+    fn place(&self, target: &Known) -> Result<Slot<Slug>, Refusal> {
+        let slug = &target.extension.slug;
+        self.inner.running.take(slug, PARTNER_CALLS_MAX).ok_or(Refusal::PartnerBusy)
+    }
+
+    fn lease(&self) -> Lease {
+        let ports = self.ports();
+        let until = ports.clock.steady().plus(CAPABILITY_LEASE);
+        Lease { epoch: ports.store.epoch(), until }
+    }
+
+    /// Asks a query on a caller's behalf, without a record: its output, or why there is none.
+    pub(in crate::capability) async fn ask(
+        &self,
+        origin: &Origin,
+        query: &Qualified,
+        input: String,
+    ) -> Result<String, Refusal> {
+        let found = self.find(origin, query).await?;
+        let compiled = found.target.compiled.query(query).ok_or(Refusal::UnknownCommand)?;
+        compiled.check_input(input.as_bytes())?;
+        if !found.target.is_dispatchable() {
+            return Err(Refusal::NotDispatchable);
+        }
+        let slot = self.place(&found.target)?;
+        let id = super::call_id(self.ports().ids.uuid());
+        let caller = origin.caller();
+        let starter = caller.slug.clone();
+        let record = CallRecord {
+            session: origin.session.clone().unwrap_or_else(|| found.session.id.clone()),
+            capability: query.clone(),
+            query: true,
+            actor: caller.kind,
+            caller,
+            fingerprint: String::new(),
+            key: None,
+            link: link::Link { causation: None, correlation: id.clone(), depth: 1, starter },
+            created_at: self.ports().clock.now(),
+            lease: None,
+            ending: None,
+            id,
+        };
+        let session = found.session.id;
+        let admitted = Admitted { record, input, target: found.target, session, _slot: slot };
+        let output = self.deliver(origin, &admitted).await;
+        output.map(|output| output.get().to_owned()).map_err(|_| Refusal::OptionsUnavailable)
+    }
+
+    /// The lock, the target's session on it, and the target (CH-012).
+    pub(in crate::capability) async fn find(
+        &self,
+        origin: &Origin,
+        id: &Qualified,
+    ) -> Result<Found, Refusal> {
+        let slug = Slug::parse(id.namespace()).map_err(|_| Refusal::NotInstalled)?;
+        let (lock, session, target) = try_join3(
+            self.read::<Lock>(keys::lock(origin.oid, &origin.lock)),
+            self.read::<Session>(keys::session(origin.oid, &origin.lock, &slug)),
+            self.known(&slug),
+        )
+        .await?;
+        let (Some(lock), Some(session), Some(target)) = (lock, session, target) else {
+            return Err(Refusal::NotInstalled);
+        };
+        Ok(Found { lock, session, target })
+    }
+
+    /// What changes from call to call is read anew for each.
+    pub(in crate::capability) async fn read<T: serde::de::DeserializeOwned>(
+        &self,
+        key: Key,
+    ) -> Result<Option<T>, Outage> {
+        let item = self.ports().store.get(&key).await?;
+        item.map(|item| stored::read(&item, &key.sort)).transpose()
+    }
+
+    /// The place of a call or an event in its chain.
+    pub(in crate::capability) async fn link(
+        &self,
+        origin: &Origin,
+        id: &str,
+        causation: Option<&str>,
+        changes: bool,
+    ) -> Result<link::Link, NotAdmitted> {
+        let extension = match &origin.asker {
+            Asker::Extension(known) => Some(&known.extension),
+            Asker::Person(_) => None,
+        };
+        let next = Next { oid: origin.oid, lock: &origin.lock, extension, id, changes };
+        match link::next(self.ports(), next, causation).await? {
+            Ok(link) => Ok(link),
+            Err(charged) => Err(NotAdmitted { refusal: Refusal::DepthExceeded, charged }),
+        }
+    }
+}
+
+impl Known {
+    /// Whether there is an endpoint, and credentials for it (CH-029, CH-030).
+    pub(in crate::capability) fn is_dispatchable(&self) -> bool {
+        self.extension.url.is_some() && self.extension.webhook.is_some()
+    }
+}
+
+/// CH-008, CH-009, CH-032
+pub(in crate::capability) fn allowed(
+    caller: Invoker,
+    declared: &[Invoker],
+    availability: Option<&Availability>,
+) -> Result<(), Refusal> {
+    let narrowed = availability.and_then(|availability| availability.invocable_by.as_deref());
+    let listed = declared.contains(&caller) && narrowed.is_none_or(|list| list.contains(&caller));
+    if listed { Ok(()) } else { Err(Refusal::CallerNotAllowed) }
+}
+
+/// CH-020, CH-021
+fn available(lock: &Lock, availability: Option<&Availability>) -> Result<(), Refusal> {
+    let unavailable = |reason: &str| Refusal::CommandUnavailable { reason: reason.to_owned() };
+    if lock.status != LockStatus::Locked {
+        return Err(unavailable("lock-not-active"));
+    }
+    match availability {
+        Some(Availability { available: false, reason, .. }) => {
+            Err(unavailable(reason.as_deref().unwrap_or("unavailable")))
+        }
+        _ => Ok(()),
+    }
+}

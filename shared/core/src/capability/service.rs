@@ -1,0 +1,99 @@
+//! What the parts of this module share: ports, counters, compiled manifests.
+
+use std::sync::Arc;
+
+use moka::future::Cache;
+
+use crate::limits::{COMPILED_CACHED_BYTES_MAX, OPTIONS_CACHED_BYTES_MAX};
+use crate::ports::{Outage, Ports};
+use crate::slots::Slots;
+use crate::stored;
+
+use super::compiled::Compiled;
+use super::id::Slug;
+use super::model::Extension;
+use super::options::Choices;
+use super::rate::Rates;
+
+/// Calls, options and events between extensions. Cheap to clone.
+#[derive(Clone)]
+pub struct Capabilities {
+    pub(super) inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    pub(super) ports: Ports,
+    pub(super) rates: Rates,
+    /// By slug: the newest revision that was read.
+    extensions: Cache<Slug, Arc<Known>>,
+    pub(super) options: Cache<String, Choices>,
+    /// Calls under way in this process, by target.
+    pub(super) running: Slots<Slug>,
+}
+
+/// One version of an extension, read and compiled once.
+pub struct Known {
+    /// What is stored.
+    pub extension: Extension,
+    /// Its manifest, with compiled schemas.
+    pub compiled: Compiled,
+    /// The revision of its item.
+    revision: u64,
+    /// About what it takes in memory, in bytes.
+    weight: u32,
+}
+
+impl Capabilities {
+    /// Over these ports.
+    pub fn new(ports: Ports) -> Self {
+        let options = Cache::builder()
+            .weigher(|key: &String, choices: &Choices| {
+                u32::try_from(key.len() + choices.json.len()).unwrap_or(u32::MAX)
+            })
+            .max_capacity(OPTIONS_CACHED_BYTES_MAX)
+            .build();
+        let extensions = Cache::builder()
+            .weigher(|_: &Slug, known: &Arc<Known>| known.weight)
+            .max_capacity(COMPILED_CACHED_BYTES_MAX)
+            .build();
+        Self {
+            inner: Arc::new(Inner {
+                rates: Rates::new(ports.clone()),
+                ports,
+                extensions,
+                options,
+                running: Slots::default(),
+            }),
+        }
+    }
+
+    /// The counters.
+    pub fn rates(&self) -> &Rates {
+        &self.inner.rates
+    }
+
+    /// The ports it works over.
+    pub fn ports(&self) -> &Ports {
+        &self.inner.ports
+    }
+
+    /// An extension, as it was at most [`crate::limits::RECENT_MAX`] ago, with its manifest compiled. `None`: there is
+    /// none of that name.
+    pub async fn known(&self, slug: &Slug) -> Result<Option<Arc<Known>>, Outage> {
+        let key = crate::keys::capability_extension(slug);
+        let Some(item) = stored::recent(self.ports(), &key, |_| true).await? else {
+            return Ok(None);
+        };
+        if let Some(known) = self.inner.extensions.get(slug).await
+            && known.revision == item.revision
+        {
+            return Ok(Some(known));
+        }
+        let extension: Extension = stored::read(&item, slug.as_str())?;
+        let compiled = Compiled::new(&extension.manifest);
+        let weight = u32::try_from(compiled.bytes() + 2 * item.data.len()).unwrap_or(u32::MAX);
+        let known = Arc::new(Known { extension, compiled, revision: item.revision, weight });
+        self.inner.extensions.insert(slug.clone(), known.clone()).await;
+        Ok(Some(known))
+    }
+}
