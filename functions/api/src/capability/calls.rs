@@ -19,7 +19,7 @@ use utoipa_axum::routes;
 use crate::extract::Whole;
 use crate::{App, Authed, Fields, Params, json_bytes};
 
-use super::{ContractResult, Developer, Refused};
+use super::{ContractResult, Developer, MixedResult, Refused};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -120,10 +120,10 @@ async fn command_as(
     Authed(caller): Authed,
     Params((oid, lock, who, capability)): Params<(String, String, String, String)>,
     Whole(body): Whole,
-) -> ContractResult {
+) -> MixedResult {
     let origin = person(&oid, &lock, &who)?;
     caller.require(origin.oid, permission::EXT_REQUEST)?;
-    run(app, origin, CallRequest { capability, query: false, body }).await
+    Ok(run(app, origin, CallRequest { capability, query: false, body }).await?)
 }
 
 /// Call a query on a lock as its wearer or its keyholder. Needs `ext.request`.
@@ -141,10 +141,10 @@ async fn query_as(
     Authed(caller): Authed,
     Params((oid, lock, who, capability)): Params<(String, String, String, String)>,
     Whole(body): Whole,
-) -> ContractResult {
+) -> MixedResult {
     let origin = person(&oid, &lock, &who)?;
     caller.require(origin.oid, permission::EXT_REQUEST)?;
-    run(app, origin, CallRequest { capability, query: true, body }).await
+    Ok(run(app, origin, CallRequest { capability, query: true, body }).await?)
 }
 
 /// Read the record of a call that the extension made or received.
