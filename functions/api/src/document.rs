@@ -7,6 +7,8 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Info, OpenApi, OpenApiBuilder, SecurityRequirement};
 use utoipa::{OpenApi as _, ToSchema};
 
+use crate::capability::PREFIX;
+
 /// The body of every error answer.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes what Fault::body writes")]
@@ -17,8 +19,23 @@ pub(crate) struct Fault {
     code: String,
 }
 
+/// The body of every error answer below `/api/extensions/`.
+#[derive(ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes what Refusal::body writes")]
+pub(crate) struct Refusal {
+    /// The HTTP status.
+    status_code: u16,
+    /// Which kind of refusal, for programs: a word that is never renamed.
+    code: String,
+    /// The code again, or what went wrong, for people.
+    message: String,
+    /// There for some codes only.
+    details: Option<Value>,
+}
+
 #[derive(utoipa::OpenApi)]
-#[openapi(components(schemas(Fault)))]
+#[openapi(components(schemas(Fault, Refusal)))]
 struct Base;
 
 /// What the description starts from.
@@ -48,14 +65,16 @@ pub fn document() -> &'static str {
 /// Every operation answers faults the same way, so that is said once, here.
 fn with_faults(document: OpenApi) -> String {
     let mut value = serde_json::to_value(document).expect("a description is JSON");
-    let operations = value["paths"].as_object_mut().into_iter().flat_map(|paths| {
-        paths.values_mut().filter_map(Value::as_object_mut).flat_map(|item| item.values_mut())
-    });
-    for operation in operations.filter(|operation| operation.get("responses").is_some()) {
-        operation["responses"]["default"] = json!({
-            "description": "A fault",
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Fault"}}},
-        });
+    for (path, item) in value["paths"].as_object_mut().into_iter().flatten() {
+        let shape = if path.starts_with(PREFIX) { "Refusal" } else { "Fault" };
+        let operations = item.as_object_mut().into_iter().flat_map(|item| item.values_mut());
+        for operation in operations.filter(|operation| operation.get("responses").is_some()) {
+            let schema = json!({"$ref": format!("#/components/schemas/{shape}")});
+            operation["responses"]["default"] = json!({
+                "description": "A fault",
+                "content": {"application/json": {"schema": schema}},
+            });
+        }
     }
     value.to_string()
 }

@@ -3,7 +3,7 @@
 use annex_core::auth::{Caller, CallerKind};
 use annex_core::capability::extensions::{self, CONTRACT, ExtensionInput, Registered};
 use annex_core::capability::id::Slug;
-use annex_core::capability::model::Extension;
+use annex_core::capability::model::{Extension, Manifest};
 use annex_core::fault::{Code, Fault, Outcome};
 use axum::extract::State;
 use serde::Serialize;
@@ -11,10 +11,11 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::{Body, ContractResult, Developer};
 use crate::{ApiResult, App, Authed, Params, json};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(new_developer_token))
+    OpenApiRouter::new().routes(routes!(new_developer_token)).routes(routes!(sync))
 }
 
 /// A capability extension as callers see it: the password never, URL and username to the operator only.
@@ -131,4 +132,22 @@ async fn new_developer_token(
     caller.require_operator()?;
     let made = extensions::new_developer_token(&app.ports, &Slug::parse(&name)?).await?;
     Ok(json(&registered(&caller, made)))
+}
+
+/// What an extension declares.
+#[derive(Serialize)]
+struct Declared<'a> {
+    slug: &'a str,
+    #[serde(flatten)]
+    manifest: &'a Manifest,
+}
+
+/// Declare what the extension offers, emits and wants to hear of: `{slug, commands?, queries?, events?, subscriptions?}`.
+/// What is left out is kept, an empty list clears it, and null is refused.
+#[utoipa::path(put, path = "/api/extensions/manifest", tag = "capability extensions",
+    request_body(content = Value),
+    responses((status = 200, description = "The whole manifest", body = Value)))]
+async fn sync(State(app): State<App>, Developer(caller): Developer, body: Body) -> ContractResult {
+    let extension = extensions::sync(&app.ports, &caller.extension.slug, &body.0).await?;
+    Ok(json(&Declared { slug: extension.slug.as_str(), manifest: &extension.manifest }))
 }

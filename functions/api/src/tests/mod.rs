@@ -1,6 +1,7 @@
 //! The router, whole, on a platform in memory.
 
 mod calls;
+mod capability;
 mod deletion;
 mod extensions;
 mod hives;

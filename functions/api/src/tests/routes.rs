@@ -11,6 +11,30 @@ use super::platform::Platform;
 
 /// Every route. A new one is added here, so that nobody adds or loses one unawares.
 const ROUTES: &[&str] = &[
+    "DELETE /v1/orgs/{oid}/scopes/lock/{lockId}/sessions/{sessionId}",
+    "GET /api/extensions/sessions/{sessionId}",
+    "GET /api/extensions/sessions/{sessionId}/pillory/status",
+    "GET /v1/orgs/{oid}/scopes/lock/{lockId}",
+    "GET /v1/orgs/{oid}/scopes/lock/{lockId}/history",
+    "GET /v1/orgs/{oid}/scopes/lock/{lockId}/sessions",
+    "PATCH /api/extensions/sessions/{sessionId}",
+    "PATCH /v1/orgs/{oid}/scopes/lock/{lockId}",
+    "POST /api/extensions/sessions/search",
+    "POST /api/extensions/sessions/{sessionId}/action",
+    "POST /api/extensions/sessions/{sessionId}/logs/custom",
+    "POST /api/extensions/sessions/{sessionId}/logs/search",
+    "POST /api/extensions/sessions/{sessionId}/penalties/increment",
+    "POST /api/extensions/sessions/{sessionId}/penalties/time-limit/cancel",
+    "POST /api/extensions/sessions/{sessionId}/penalties/time-limit/create",
+    "POST /api/extensions/sessions/{sessionId}/tasks/assign",
+    "POST /api/extensions/sessions/{sessionId}/tasks/complete",
+    "POST /api/extensions/sessions/{sessionId}/tasks/start-timer",
+    "POST /api/extensions/sessions/{sessionId}/temporary-opening/open",
+    "POST /api/extensions/sessions/{sessionId}/verification-picture/request",
+    "POST /v1/extension/definition/{name}/developer-token",
+    "POST /v1/orgs/{oid}/scopes/lock/{lockId}/sessions",
+    "PUT /api/extensions/manifest",
+    "PUT /api/extensions/sessions/{sessionId}/availability",
     "DELETE /v1/errors/{oid}/{component}",
     "DELETE /v1/extension/definition/{name}",
     "DELETE /v1/extension/definition/{name}/rotate-secret",
@@ -110,9 +134,12 @@ fn every_operation_says_what_it_does_answers_and_faults_with() {
     for (method, path, operation) in operations(&document) {
         let route = format!("{method} {path}");
         assert!(operation["summary"].is_string(), "{route} has no summary");
-        assert!(operation["responses"]["200"].is_object(), "{route} has no answer");
+        let answers = ["200", "201"].map(|status| operation["responses"][status].is_object());
+        assert!(answers.contains(&true), "{route} has no answer");
         let fault = "/responses/default/content/application~1json/schema/$ref";
-        assert_eq!(operation.pointer(fault).unwrap(), "#/components/schemas/Fault", "{route}");
+        let shape = if path.starts_with("/api/extensions/") { "Refusal" } else { "Fault" };
+        let shape = format!("#/components/schemas/{shape}");
+        assert_eq!(operation.pointer(fault).unwrap(), &shape, "{route}");
         for name in path.split('{').skip(1).filter_map(|part| part.split('}').next()) {
             let params = operation["parameters"].as_array().unwrap();
             assert!(params.iter().any(|param| param["name"] == name), "{route} lacks {name}");
@@ -134,6 +161,10 @@ async fn the_router_answers_every_described_operation_and_asks_for_a_token() {
         if OPEN.contains(&route.as_str()) {
             assert!(!answer.text.contains("there is no route"), "{route}");
             assert!([200, 400, 404].contains(&answer.status.as_u16()), "{route}: {answer:?}");
+        } else if path.starts_with("/api/extensions/") {
+            let text = r#"{"code":"unauthorized","message":"a token is needed","statusCode":401}"#;
+            assert_eq!((answer.status.as_u16(), answer.text.as_str()), (401, text), "{route}");
+            assert_eq!(answer.headers["www-authenticate"], "Bearer");
         } else {
             assert_eq!(
                 answer.fault(),

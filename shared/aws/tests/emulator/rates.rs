@@ -73,9 +73,9 @@ async fn a_call_costs_one_unit_a_block_that_is_known_none_and_choices_half_a_uni
     }
     let refused =
         |retry_after| Err(Refusal::RateLimited { bucket: Bucket::Extension, retry_after });
-    // The count that is refused, the record of a block before, and a transaction of eight writes.
+    // The count that is refused, the record of the block before, the lock, and a transaction of eight writes.
     assert_eq!(rates.take(oid, &lock, &slug).await, refused(300));
-    assert_eq!(cost(&taps[0]), (3, 1 + 2 * 8));
+    assert_eq!(cost(&taps[0]), (4, 1 + 2 * 8));
     for wait in [0, 60] {
         clock.advance(Duration::from_secs(wait));
         assert_eq!(rates.take(oid, &lock, &slug).await, refused(300 - wait));

@@ -4,6 +4,9 @@
 
 use super::job::Job;
 use super::record::Record;
+use crate::capability::history::HistoryLine;
+use crate::capability::model::{Extension, Lock, Session, SessionPlace};
+use crate::capability::outbox::Entry;
 use crate::meter::Usage;
 use crate::model::{ApiKey, Definition, HiveRecord, InstallationKey, Org, Subscription};
 
@@ -27,9 +30,16 @@ fn every_stored_form_is_still_read() {
         ApiKey: "api-key",
         ApiKey: "api-key-rehashed",
         Definition: "definition",
+        Entry: "outbox-call",
+        Entry: "outbox-event",
+        Extension: "capability-extension",
+        Extension: "capability-extension-bare",
+        HistoryLine: "history-line",
         HiveRecord: "hive-plain",
         HiveRecord: "hive-sealed",
         InstallationKey: "installation-key",
+        Job: "message-deliver",
+        Job: "message-deliver-all",
         Job: "message-erase",
         Job: "message-later",
         Job: "message-now",
@@ -38,11 +48,14 @@ fn every_stored_form_is_still_read() {
         Job: "message-start-event",
         Job: "message-start-report",
         Job: "message-start-request",
+        Lock: "lock",
         Org: "org",
         Org: "org-deleted",
         Record: "record",
         Record: "record-ended",
         Record: "record-short",
+        Session: "session",
+        SessionPlace: "session-place",
         Subscription: "subscription",
         Subscription: "subscription-removed",
         Usage: "usage",
@@ -58,6 +71,7 @@ fn each_kind_of_message_has_a_file() {
         Job::Later(_) => text!("message-later"),
         Job::Now(_) => text!("message-now"),
         Job::Erase { .. } => text!("message-erase"),
+        Job::Deliver { .. } => text!("message-deliver"),
     };
     for text in [
         text!("message-start-request"),
@@ -65,6 +79,7 @@ fn each_kind_of_message_has_a_file() {
         text!("message-later"),
         text!("message-now"),
         text!("message-erase"),
+        text!("message-deliver"),
     ] {
         assert_eq!(file(&serde_json::from_str(text).unwrap()), text);
     }

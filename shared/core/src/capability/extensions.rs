@@ -19,6 +19,7 @@ use crate::seal;
 use crate::stored;
 
 use super::id::{Slug, WORD_CHARS_MAX};
+use super::manifest;
 use super::model::{Credentials, Extension, Manifest};
 
 /// The word by which a definition says that it is one of a capability extension.
@@ -212,6 +213,17 @@ pub async fn new_developer_token(ports: &Ports, slug: &Slug) -> Outcome<Register
     })
     .await?;
     Ok(Registered { extension, developer_token })
+}
+
+/// Reads a manifest that an extension sent, and merges it into what it declared before.
+pub async fn sync(ports: &Ports, slug: &Slug, body: &[u8]) -> Outcome<Extension> {
+    let said = manifest::read(slug, body)?;
+    change(ports, slug, |mut extension| {
+        extension.manifest = said.clone().apply(&extension.manifest)?;
+        extension.updated_at = ports.clock.now();
+        Ok(extension)
+    })
+    .await
 }
 
 /// Withdraws an extension. Its sessions stay, and calls of it are refused, until it is registered again.

@@ -1,24 +1,25 @@
 //! The block of an extension on a lock.
 //!
-//! The record of the last one decides who makes the next, so that there is one for each time that a limit was passed. Its end stands in the counters of every window that it
-//! reaches into too, so that a count sees it without a read.
+//! The record of the last one decides who makes the next, so that there is one for each time that a limit was passed.
+//! Its end stands in the counters of every window that it reaches into too, so that a count sees it without a read.
 
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use serde_json::value::RawValue;
 
-use crate::ids::Oid;
 use crate::keys;
-use crate::limits::{
-    EXTENSION_BLOCK, EXTENSION_RATE_MAX, HISTORY_RETENTION, RATE_WINDOW, RATES_KEPT,
-};
-use crate::ports::{Commit, Committed, Item, Key, Outage, Ports, When, Write};
+use crate::limits::{EXTENSION_BLOCK, EXTENSION_RATE_MAX, RATE_WINDOW, RATES_KEPT};
+use crate::ports::{Committed, Key, Outage, Ports, When, Write};
 use crate::stored;
 use crate::time::Timestamp;
 
-use super::super::id::LockId;
-use super::{Place, Rates, minute, of_block, window_end};
+use super::super::history::{self, HistoryLine};
+use super::super::id::Slug;
+use super::super::model::Lock;
+use super::super::outbox::{Change, Place};
+use super::{Rates, minute, of_block, window_end};
 
 /// A block, as it is stored.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -60,7 +61,7 @@ impl Rates {
 }
 
 async fn make(ports: &Ports, place: &Place, now: Timestamp) -> Result<Timestamp, Outage> {
-    let key = keys::rate_block(place.oid, &place.lock, &place.slug);
+    let key = keys::rate_block(place.oid, &place.lock, &place.extension);
     let mut found = ports.store.get(&key).await?;
     for _ in 0..ATTEMPTS_MAX {
         let last = found.as_ref().map(|item| stored::read::<Block>(item, &key.sort)).transpose()?;
@@ -70,8 +71,11 @@ async fn make(ports: &Ports, place: &Place, now: Timestamp) -> Result<Timestamp,
             return Ok(last.until);
         }
         let block = Block { until: now.plus(EXTENSION_BLOCK) };
-        let writes = writes(ports, place, &key, block, (last, found.as_ref()));
-        match ports.store.commit(Commit { writes, ..Commit::default() }).await? {
+        let when = found.map_or(When::Absent, |item| When::Revision(item.revision));
+        let mut change = Change::of(record(&key, block, when));
+        change.writes.extend(ends(place, block, last));
+        add_line(ports, &mut change, place, block).await?;
+        match change.commit(ports).await? {
             Committed::Done => return Ok(block.until),
             Committed::Lost { found: standing, .. } => found = standing,
         }
@@ -79,63 +83,64 @@ async fn make(ports: &Ports, place: &Place, now: Timestamp) -> Result<Timestamp,
     Err(Outage::new("a block of an extension could not be made: others were faster"))
 }
 
-/// The record, its end in each window that it reaches into, and the line.
-fn writes(
-    ports: &Ports,
-    place: &Place,
-    key: &Key,
-    block: Block,
-    (last, found): (Option<Block>, Option<&Item>),
-) -> Vec<Write> {
-    let when = found.map_or(When::Absent, |item| When::Revision(item.revision));
-    let start = |window: i64| Timestamp::from_secs(window.saturating_mul(60));
-    // Nothing of the windows that hold this end is left when the record goes.
+fn record(key: &Key, block: Block, when: When) -> Write {
+    // Nothing of the windows that hold its end is left when it goes.
     let gone = window_end(block.until).plus(RATES_KEPT).plus(RATE_WINDOW);
-    let record =
-        Write::Put { key: key.clone(), data: stored::bytes(&block), expires_at: Some(gone), when };
-    let ends = block.windows().map(|window| {
+    Write::Put { key: key.clone(), data: stored::bytes(&block), expires_at: Some(gone), when }
+}
+
+/// The end of a block in each window that it reaches into.
+fn ends(place: &Place, block: Block, last: Option<Block>) -> impl Iterator<Item = Write> {
+    block.windows().map(move |window| {
         // A tally adds, and the last window of the block before holds its end.
         let stands = last.filter(|last| last.windows().contains(&window));
         let stands = stands.map_or(0, |last| i128::from(last.until.millis()));
+        let start = Timestamp::from_secs(window.saturating_mul(60));
         Write::Tally {
-            key: keys::rate_window(place.oid, &place.lock, start(window)),
+            key: keys::rate_window(place.oid, &place.lock, start),
             data: Vec::new(),
-            add: vec![(of_block(&place.slug), i128::from(block.until.millis()) - stands)],
-            expires_at: Some(window_end(start(window)).plus(RATES_KEPT)),
+            add: vec![(of_block(&place.extension), i128::from(block.until.millis()) - stands)],
+            expires_at: Some(window_end(start).plus(RATES_KEPT)),
         }
-    });
-    [record].into_iter().chain(ends).chain([line(ports, place, block)]).collect()
+    })
 }
 
-/// The line in the history of the lock: one for each block (CH-045).
-fn line(ports: &Ports, Place { oid, lock, slug }: &Place, block: Block) -> Write {
-    let id = ports.ids.uuid().simple().to_string();
-    let at = block.began();
+/// Adds the line in the history of the lock, one for each block (CH-045), and tells the other extensions on it.
+async fn add_line(
+    ports: &Ports,
+    change: &mut Change,
+    place: &Place,
+    block: Block,
+) -> Result<(), Outage> {
+    let line = line(ports, &place.extension, block);
+    let key = keys::lock(place.oid, &place.lock);
+    match ports.store.get(&key).await? {
+        Some(item) => {
+            let lock: Lock = stored::read(&item, &key.sort)?;
+            history::add(ports, change, (place.oid, &place.lock), &lock, &line).await
+        }
+        None => {
+            change.writes.push(line.write(place.oid, &place.lock));
+            Ok(())
+        }
+    }
+}
+
+fn line(ports: &Ports, slug: &Slug, block: Block) -> HistoryLine {
+    let payload = json!({ "blockedUntil": block.until.to_string() }).to_string();
     let minutes = EXTENSION_BLOCK.as_secs() / 60;
-    let line = json!({
-        "_id": id,
-        "type": "extension_blocked",
-        "payload": { "blockedUntil": block.until.to_string() },
-        "role": "extension",
-        "extension": slug,
-        "title": "Extension blocked for a while",
-        "description": format!(
+    HistoryLine {
+        payload: RawValue::from_string(payload).expect("it was just written as JSON"),
+        description: format!(
             "{slug} did more than {EXTENSION_RATE_MAX} things on this lock in a minute, and is blocked for {minutes} \
              minutes"
         ),
-        "icon": null,
-        "color": null,
-        "prefix": "default",
-        "createdAt": at,
-    });
-    history_put(*oid, lock, &id, line.to_string().into_bytes(), at)
-}
-
-fn history_put(oid: Oid, lock: &LockId, id: &str, data: Vec<u8>, at: Timestamp) -> Write {
-    Write::Put {
-        key: Key::new(keys::history(oid, lock), id),
-        data,
-        expires_at: Some(at.plus(HISTORY_RETENTION)),
-        when: When::Always,
+        created_at: block.began(),
+        ..HistoryLine::new(
+            ports,
+            "extension_blocked",
+            "An extension is blocked for a while",
+            Some(slug),
+        )
     }
 }

@@ -27,6 +27,7 @@ use crate::ports::{Count, Counted, Outage, Ports};
 use crate::time::Timestamp;
 
 use super::id::{LockId, Slug};
+use super::outbox::Place;
 use super::refusal::{Bucket, Refusal};
 
 /// The counter of everything on the lock.
@@ -51,14 +52,6 @@ pub enum Chooser<'a> {
     /// A person, by the word for what they are on the lock: `wearer`, `keyholder`. A word of the platform, never text
     /// from outside.
     User(&'a str),
-}
-
-/// An extension on a lock.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Place {
-    oid: Oid,
-    lock: LockId,
-    slug: Slug,
 }
 
 /// Requests for choices that were counted and not used yet.
@@ -88,7 +81,7 @@ impl Rates {
     /// [`LOCK_RATE_MAX`] things were done on the lock, in this order (CH-046).
     pub async fn take(&self, oid: Oid, lock: &LockId, slug: &Slug) -> Result<(), Refusal> {
         let now = self.ports.clock.now();
-        let place = Place { oid, lock: lock.clone(), slug: slug.clone() };
+        let place = Place { oid, lock: lock.clone(), extension: slug.clone() };
         if let Some(until) = self.known_block(&place, now).await {
             return Err(blocked(until, now));
         }
@@ -129,7 +122,7 @@ impl Rates {
     /// that whoever has waited for its end is served.
     pub async fn charge(&self, oid: Oid, lock: &LockId, slug: &Slug) -> Result<(), Outage> {
         let now = self.ports.clock.now();
-        let place = Place { oid, lock: lock.clone(), slug: slug.clone() };
+        let place = Place { oid, lock: lock.clone(), extension: slug.clone() };
         if self.known_block(&place, now).await.is_some() {
             return Ok(());
         }

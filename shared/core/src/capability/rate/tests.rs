@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::fault::{Code, Fault};
-use crate::ports::{Clock as _, Query, Store as _};
+use crate::ports::{Clock as _, Commit, Query, Store as _, When, Write};
 use crate::testkit::{ManualClock, MemoryStore, ports, rates};
 
 /// 20 seconds into a minute.
@@ -97,7 +97,7 @@ async fn an_extension_does_120_things_in_a_minute_and_not_121() {
     // CH-033, CH-037 to CH-041, CH-048, CH-054, CH-055: whatever it is that is counted.
     let world = World::new();
     world.pass("dice", 120).await;
-    assert_eq!(world.counters(), counters(&[("t", 119), ("e:dice", 120)]));
+    assert_eq!(world.counters(), counters(&[("t", 120), ("e:dice", 120)]));
     assert_eq!(world.take("dice").await, limit("extension", 300));
     let until = i128::from(START.plus(EXTENSION_BLOCK).millis());
     let expected = counters(&[("t", 120), ("e:dice", 120), ("b:dice", until)]);
@@ -183,7 +183,7 @@ async fn a_block_adds_one_line_to_the_history() {
         "payload": { "blockedUntil": "2023-11-14T22:18:20.000Z" },
         "role": "extension",
         "extension": "dice",
-        "title": "Extension blocked for a while",
+        "title": "An extension is blocked for a while",
         "description":
             "dice did more than 120 things on this lock in a minute, and is blocked for 5 minutes",
         "icon": null,
@@ -192,6 +192,35 @@ async fn a_block_adds_one_line_to_the_history() {
         "createdAt": START.millis(),
     }]);
     assert_eq!(Value::from(lines), expected);
+}
+
+#[tokio::test]
+async fn the_other_extensions_on_the_lock_are_told_of_the_line() {
+    let world = World::new();
+    let names = ["deaf", "dice", "other"];
+    let lock_record = json!({
+        "status": "locked", "has_keyholder": false, "created_at": 0, "updated_at": 0,
+        "sessions": { "deaf": "1", "dice": "2", "other": "3" },
+    });
+    let records = names.map(|name| match name {
+        "deaf" => (keys::capability_extension(&slug(name)), json!({})),
+        _ => (keys::capability_extension(&slug(name)), json!({ "url": "https://e.example" })),
+    });
+    let records = records.into_iter().chain([(keys::lock(world.oid, &lock("one")), lock_record)]);
+    let writes = records.map(|(key, record)| Write::Put {
+        key,
+        data: record.to_string().into_bytes(),
+        expires_at: None,
+        when: When::Always,
+    });
+    let commit = Commit { writes: writes.collect(), ..Commit::default() };
+    world.store.commit(commit).await.unwrap();
+    world.exceed("dice").await;
+    let told = names.map(|name| keys::outbox(world.oid, &lock("one"), &slug(name)));
+    let items = world.store.items();
+    let told = told.map(|outbox| items.keys().filter(|key| key.partition == outbox).count());
+    assert_eq!(told, [0, 0, 1]);
+    assert_eq!(world.store.take_sent().len(), 1);
 }
 
 #[tokio::test]
@@ -300,7 +329,7 @@ async fn a_chain_that_was_too_deep_counts_for_its_starter() {
     let charge = || async { world.rates.charge(world.oid, &lock("one"), &slug("dice")).await };
     world.pass("dice", 119).await;
     charge().await.unwrap();
-    assert_eq!(world.counters(), counters(&[("t", 120), ("e:dice", 120)]));
+    assert_eq!(world.counters(), counters(&[("t", 119), ("e:dice", 120)]));
     assert_eq!(world.lines().await.len(), 0);
     // The one that makes it more than 120 begins a block, in which nothing is counted.
     charge().await.unwrap();
