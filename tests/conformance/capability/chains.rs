@@ -196,7 +196,9 @@ async fn known(scene: Scene) {
 
 async fn hidden(mut scene: Scene) {
     let subscriptions = json!([{ "type": "a.quiet" }]);
-    scene.join("c", &changed(manifests::target("c"), json!({ "subscriptions": subscriptions }))).await;
+    scene
+        .join("c", &changed(manifests::target("c"), json!({ "subscriptions": subscriptions })))
+        .await;
     scene.install("c", LOCK).await;
     let quiet = id(&scene.emit("a", event("a.quiet", None)).await);
     refused(&scene.command("b", "a.run", caused(&quiet)).await, 422, "invalid-causation");

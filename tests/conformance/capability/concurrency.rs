@@ -111,10 +111,10 @@ async fn lock_rate(storm: Storm) {
 }
 
 async fn options_rate(storm: Storm) {
-    storm.scene.partners.answer(
-        "b.colors",
-        super::partners::Answer::output(&json!({ "options": [] })),
-    );
+    storm
+        .scene
+        .partners
+        .answer("b.colors", super::partners::Answer::output(&json!({ "options": [] })));
     let body = json!({ "id": "b.choose", "field": "color" });
     let replies = storm.each(2, |_| storm.scene.request("a", "POST /options", &body)).await;
     let passed = passed(&replies);

@@ -12,7 +12,11 @@ pub(crate) fn cases() -> Vec<Case> {
         case("CH-003", "an extension is registered once, and its token is shown once", registered),
         case("CH-003", "a developer token is worth nothing once there is another", tokens),
         case("CH-003", "a withdrawn extension is nobody's", withdrawn),
-        case("CH-013 CH-015", "a manifest keeps what it leaves out, and clears what is empty", merge),
+        case(
+            "CH-013 CH-015",
+            "a manifest keeps what it leaves out, and clears what is empty",
+            merge,
+        ),
         case("CH-013", "a manifest with null, or of another extension, is refused", bad_manifests),
         case("CH-022", "a schema that is none is refused with its manifest", bad_schemas),
         case("CH-012", "an extension is on a lock once", installed_once),
@@ -271,7 +275,10 @@ async fn history(mut scene: Scene) {
     let all = ask(&scene, json!({})).await;
     assert_eq!(titles(&all), ["4", "3", "2", "1", "0"]);
     let page = ask(&scene, json!({ "limit": 2 })).await;
-    assert_eq!((titles(&page), &page.body["hasMore"]), (vec!["4".to_owned(), "3".to_owned()], &json!(true)));
+    assert_eq!(
+        (titles(&page), &page.body["hasMore"]),
+        (vec!["4".to_owned(), "3".to_owned()], &json!(true))
+    );
     let next = json!({ "limit": 100, "lastId": page.body["lastId"] });
     assert_eq!(titles(&ask(&scene, next).await), ["2", "1", "0"]);
     assert_eq!(titles(&ask(&scene, json!({ "role": "user" })).await), ["3"]);

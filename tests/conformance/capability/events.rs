@@ -98,11 +98,12 @@ async fn lines(scene: Scene) {
 }
 
 async fn listed(mut scene: Scene) {
-    scene.join("c", &changed(
-        manifests::target("c"),
-        json!({ "subscriptions": [{ "type": "a.quiet" }] }),
-    ))
-    .await;
+    scene
+        .join(
+            "c",
+            &changed(manifests::target("c"), json!({ "subscriptions": [{ "type": "a.quiet" }] })),
+        )
+        .await;
     scene.install("c", LOCK).await;
     let mut ids = Vec::new();
     for (slug, kind) in

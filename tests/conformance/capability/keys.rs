@@ -171,8 +171,7 @@ async fn of_callers(mut scene: Scene) {
     check(&c, 201, keyed_record(json!({ "capability": "b.other", "caller": caller })));
     for who in ["wearer", "keyholder"] {
         let reply = scene.person(who, "commands/b.other", keyed(&json!(1))).await;
-        let expected =
-            json!({ "capability": "b.other", "caller": { "type": who }, "actor": who });
+        let expected = json!({ "capability": "b.other", "caller": { "type": who }, "actor": who });
         check(&reply, 201, keyed_record(expected));
     }
     assert_eq!(scene.partners.count(), 4);
@@ -203,11 +202,7 @@ async fn sizes(scene: Scene) {
     for key in ["", &"k".repeat(max + 1)] {
         let reply = scene.command("a", "b.run", json!({ "idempotencyKey": key })).await;
         let text = format!("idempotencyKey has 1 to {max} bytes");
-        check(
-            &reply,
-            400,
-            json!({ "statusCode": 400, "code": "bad-request", "message": text }),
-        );
+        check(&reply, 400, json!({ "statusCode": 400, "code": "bad-request", "message": text }));
     }
     assert_eq!(scene.partners.count(), 1);
 }

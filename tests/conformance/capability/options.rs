@@ -93,7 +93,8 @@ async fn count(scene: Scene) {
 
 async fn bytes(scene: Scene) {
     let long = |bytes: usize| {
-        let label = "x".repeat(bytes - json!({ "options": [{ "value": 1, "label": "" }] }).to_string().len());
+        let label = "x"
+            .repeat(bytes - json!({ "options": [{ "value": 1, "label": "" }] }).to_string().len());
         json!({ "options": [{ "value": 1, "label": label }] })
     };
     assert_eq!(long(32_768).to_string().len(), 32_768);
@@ -175,7 +176,8 @@ async fn asked(mut scene: Scene) {
 }
 
 async fn not_allowed(scene: Scene) {
-    let push = json!({ "commands": { "b.choose": { "available": true, "invocableBy": ["wearer"] } } });
+    let push =
+        json!({ "commands": { "b.choose": { "available": true, "invocableBy": ["wearer"] } } });
     assert_eq!(scene.ask("b", "PUT /availability", &push).await.status, 200);
     refused(&ask(&scene).await, 403, "caller-not-allowed");
     assert_eq!(scene.partners.count(), 0);

@@ -30,9 +30,13 @@ pub(crate) fn cases() -> Vec<Case> {
         case("CH-054 CH-051", "lock actions count", actions),
         case("CH-055", "operations of five kinds count, 24 of each", operations),
         case("CH-041", "what a minute holds is gone in the next", next_minute),
-        bare("CH-041", "reading records, events and sessions counts nothing", |backend| async move {
-            reads(Scene::new(backend).await).await;
-        }),
+        bare(
+            "CH-041",
+            "reading records, events and sessions counts nothing",
+            |backend| async move {
+                reads(Scene::new(backend).await).await;
+            },
+        ),
     ]
 }
 
@@ -312,7 +316,8 @@ async fn reads(scene: Scene) {
     let made = call(&scene).await;
     let id = made.body["id"].as_str().expect("a record has an id").to_owned();
     for _ in 0..61 {
-        for what in ["GET /events", "GET ", "GET /capabilities", &format!("GET /invocations/{id}")] {
+        for what in ["GET /events", "GET ", "GET /capabilities", &format!("GET /invocations/{id}")]
+        {
             pass(&scene, "a", what, &json!({}), 1).await;
         }
         pass(&scene, "a", "POST /logs/search", &json!({}), 1).await;

@@ -1,8 +1,8 @@
 //! What is kept of calls and events, for how long, and for whom.
 
-use annex_core::keys;
-use annex_core::ids::Oid;
 use annex_core::capability::id::LockId;
+use annex_core::ids::Oid;
+use annex_core::keys;
 use annex_core::ports::Key;
 use serde_json::{Value, json};
 

@@ -61,9 +61,7 @@ impl Subject {
                 scene.request("a", "POST /commands/b.run", &body)
             }
             Self::Event => scene.request("a", "POST /events", &event("a.done", 1)),
-            Self::Webhook => {
-                scene.request("a", "POST /logs/custom", &json!({ "title": "x" }))
-            }
+            Self::Webhook => scene.request("a", "POST /logs/custom", &json!({ "title": "x" })),
         }
     }
 
