@@ -13,6 +13,10 @@ pub(crate) fn cases() -> Vec<Case> {
         case("CH-061", "an answer of 65,536 bytes is read, one of 65,537 is not", in_size),
         case("CH-065", "an input of 64 levels is taken, one of 65 is not", deep_input),
         case("CH-065", "an input of a hundred thousand levels is refused as well", very_deep_input),
+        case("CH-022", "an input of null is null, and one that is not given an object", null),
+        case("CH-022", "an input of 64 KiB is taken, a larger one is not", large_input),
+        case("CH-022", "an input is checked against its schema, whatever that asks", schemas),
+        case("CH-030", "a target's credentials in its answer are hidden", hidden_credentials),
         case("CH-026", "a call carries what its target must know", told),
         case("CH-026", "a query is delivered as one", told_query),
         case("CH-026", "a person's call is delivered as theirs", told_person),
@@ -86,6 +90,74 @@ async fn very_deep_input(scene: Scene) {
     let reply = send(&scene, &open).await;
     assert_eq!(reply.status, 400, "{}", reply.body);
     assert_eq!(scene.partners.count(), 0);
+}
+
+async fn null(scene: Scene) {
+    let mut expected = record(json!({}));
+    expected["output"] = Value::Null;
+    check(&scene.command("a", "b.run", json!({ "input": null })).await, 201, expected);
+    check(&scene.command("a", "b.run", json!({})).await, 201, record(json!({})));
+    let inputs: Vec<Value> =
+        scene.partners.take().iter().map(|told| told.data["input"].clone()).collect();
+    assert_eq!(inputs, [Value::Null, json!({})]);
+    let reply = scene.command("a", "b.typed", json!({ "input": null })).await;
+    refused(&reply, 422, "invalid-input");
+}
+
+async fn large_input(scene: Scene) {
+    let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+    scene.partners.answer("b.run", Answer::output(&json!(1)));
+    check(&send(&scene, &text(64 << 10)).await, 201, record(json!({ "output": 1 })));
+    refused(&send(&scene, &text((64 << 10) + 1)).await, 422, "invalid-input");
+}
+
+async fn schemas(mut scene: Scene) {
+    let schema = json!({
+        "$defs": { "small": { "type": "integer", "maximum": 9 } },
+        "type": "object", "required": ["n"], "additionalProperties": false,
+        "properties": {
+            "n": { "$ref": "#/$defs/small" },
+            "kind": { "enum": ["one", "two"] },
+            "list": { "type": "array", "items": { "pattern": "^[a-z]+$" }, "uniqueItems": true },
+        },
+        "if": { "properties": { "kind": { "const": "two" } }, "required": ["kind"] },
+        "then": { "required": ["list"] },
+    });
+    scene.sync("b", &json!({ "commands": [super::manifests::taking("b.typed", schema)] })).await;
+    scene.world.restart();
+    for (input, fits) in [
+        (json!({ "n": 9 }), true),
+        (json!({ "n": 10 }), false),
+        (json!({ "n": 1.5 }), false),
+        (json!({ "n": 1.0 }), true),
+        (json!({ "n": 1, "x": 1 }), false),
+        (json!({ "n": 1, "kind": "one" }), true),
+        (json!({ "n": 1, "kind": "three" }), false),
+        (json!({ "n": 1, "kind": "two" }), false),
+        (json!({ "n": 1, "kind": "two", "list": ["a", "b"] }), true),
+        (json!({ "n": 1, "kind": "two", "list": ["a", "a"] }), false),
+        (json!({ "n": 1, "list": ["A"] }), false),
+    ] {
+        let reply = scene.command("a", "b.typed", json!({ "input": input })).await;
+        if fits {
+            assert_eq!(reply.status, 201, "{input}: {}", reply.body);
+        } else {
+            refused(&reply, 422, "invalid-input");
+        }
+    }
+}
+
+async fn hidden_credentials(scene: Scene) {
+    let password = super::scene::password("b");
+    scene.partners.answer("b.run", Answer::output(&json!({ "text": format!("it is {password}") })));
+    let found = run(&scene).await.body;
+    assert_eq!(found["status"], "succeeded");
+    assert!(!found.to_string().contains(&password), "{found}");
+    let error = json!({ "code": "x", "message": format!("it is {password}") });
+    scene.partners.answer("b.run", Answer::error(&error));
+    let found = run(&scene).await.body;
+    assert_eq!(found["status"], "failed");
+    assert!(!found.to_string().contains(&password), "{found}");
 }
 
 /// What a target is told of a call of `b.run` by `a`.

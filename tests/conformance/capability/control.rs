@@ -181,7 +181,7 @@ async fn installed_once(mut scene: Scene) {
     let reply = scene.org("POST", &path, Some(&json!({ "extension": "a" }))).await;
     assert_eq!((reply.status.as_u16(), &reply.body["code"]), (409, &json!("conflict")));
     let reply = scene.org("POST", &path, Some(&json!({ "extension": "nobody" }))).await;
-    assert_eq!((reply.status.as_u16(), &reply.body["code"]), (404, &json!("not_found")));
+    assert_eq!((reply.status.as_u16(), &reply.body["code"]), (404, &json!("not-found")));
     let reply = scene.org("POST", &path, Some(&json!({ "extension": "a", "x": 1 }))).await;
     assert_eq!(reply.status, 400, "{}", reply.body);
     let old = scene.sessions[&("a".to_owned(), LOCK.to_owned())].clone();

@@ -11,6 +11,7 @@ mod events;
 mod keys;
 mod manifests;
 mod options;
+mod order;
 pub(crate) mod partners;
 mod rates;
 mod records;
@@ -77,6 +78,7 @@ pub(crate) fn cases() -> Vec<Case> {
     for cases in [answers::cases(), availability::cases(), codes::cases(), control::cases()] {
         all.extend(cases);
     }
+    all.extend(order::cases());
     all.extend(concurrency::cases());
     all.extend(trouble::cases());
     for cases in [

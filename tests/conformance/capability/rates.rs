@@ -203,6 +203,7 @@ async fn people(mut scene: Scene) {
 }
 
 async fn buckets(scene: Scene) {
+    choosing(&scene);
     let scene = crowd(scene).await;
     scene.pass_millis(10_001);
     for slug in ["a", "c"] {

@@ -13,13 +13,14 @@ use annex_core::ids::Oid;
 use annex_core::limits::LOCK_EVENTS_LISTED_MAX;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
+use axum::response::IntoResponse as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::extract::Whole;
-use crate::{App, Authed, Fields, Params, json_bytes};
+use crate::{ApiResult, App, Authed, Failure, Fields, Params, json_bytes};
 
-use super::{ContractResult, Developer, Refused};
+use super::{Body, ContractResult, Developer, Refused};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -69,6 +70,14 @@ async fn run(app: App, origin: Origin, request: CallRequest) -> ContractResult {
     Ok(json_bytes(status, json))
 }
 
+/// The contract's codes stay in its shape; what else goes wrong is said as everywhere else in an organization's API.
+fn own_shape(result: ContractResult) -> ApiResult {
+    match result {
+        Err(Refused(Refusal::Other(fault))) => Err(Failure(fault)),
+        result => Ok(result.into_response()),
+    }
+}
+
 /// Call a command of an extension on the session's lock, and wait for its end: at most ten seconds.
 #[utoipa::path(post, path = "/api/extensions/sessions/{session_id}/commands/{id}",
     tag = "capability extensions",
@@ -81,7 +90,7 @@ async fn command(
     State(app): State<App>,
     developer: Developer,
     Params((session, capability)): Params<(String, String)>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     run(app, origin, CallRequest { capability, query: false, body }).await
@@ -99,7 +108,7 @@ async fn query(
     State(app): State<App>,
     developer: Developer,
     Params((session, capability)): Params<(String, String)>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     run(app, origin, CallRequest { capability, query: true, body }).await
@@ -120,10 +129,10 @@ async fn command_as(
     Authed(caller): Authed,
     Params((oid, lock, who, capability)): Params<(String, String, String, String)>,
     Whole(body): Whole,
-) -> ContractResult {
+) -> ApiResult {
     let origin = person(&oid, &lock, &who)?;
     caller.require(origin.oid, permission::EXT_REQUEST)?;
-    run(app, origin, CallRequest { capability, query: false, body }).await
+    own_shape(run(app, origin, CallRequest { capability, query: false, body }).await)
 }
 
 /// Call a query on a lock as its wearer or its keyholder. Needs `ext.request`.
@@ -141,10 +150,10 @@ async fn query_as(
     Authed(caller): Authed,
     Params((oid, lock, who, capability)): Params<(String, String, String, String)>,
     Whole(body): Whole,
-) -> ContractResult {
+) -> ApiResult {
     let origin = person(&oid, &lock, &who)?;
     caller.require(origin.oid, permission::EXT_REQUEST)?;
-    run(app, origin, CallRequest { capability, query: true, body }).await
+    own_shape(run(app, origin, CallRequest { capability, query: true, body }).await)
 }
 
 /// Read the record of a call that the extension made or received.
@@ -174,7 +183,7 @@ async fn options(
     State(app): State<App>,
     developer: Developer,
     Params(session): Params<String>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     let choices: Arc<str> = app.calls.capabilities().options(&origin, &body).await?;
@@ -191,7 +200,7 @@ async fn emit(
     State(app): State<App>,
     developer: Developer,
     Params(session): Params<String>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     Ok(json_bytes(StatusCode::CREATED, app.calls.capabilities().emit(&origin, &body).await?))
