@@ -81,7 +81,7 @@ async fn command(
     State(app): State<App>,
     developer: Developer,
     Params((session, capability)): Params<(String, String)>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     run(app, origin, CallRequest { capability, query: false, body }).await
@@ -99,7 +99,7 @@ async fn query(
     State(app): State<App>,
     developer: Developer,
     Params((session, capability)): Params<(String, String)>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     run(app, origin, CallRequest { capability, query: true, body }).await
@@ -174,7 +174,7 @@ async fn options(
     State(app): State<App>,
     developer: Developer,
     Params(session): Params<String>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     let choices: Arc<str> = app.calls.capabilities().options(&origin, &body).await?;
@@ -191,7 +191,7 @@ async fn emit(
     State(app): State<App>,
     developer: Developer,
     Params(session): Params<String>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     Ok(json_bytes(StatusCode::CREATED, app.calls.capabilities().emit(&origin, &body).await?))
