@@ -2,6 +2,7 @@
 //!
 //! A trial is named `<clauses> <case> [<backend>]`, so that `cargo test --test conformance LC-074` runs one clause.
 
+mod capability;
 mod harness;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ fn main() {
                 .push(Trial::test(format!("{file} can be read"), move || Err(Failed::from(error)))),
         }
     }
+    trials.extend(capability_trials());
     trials.extend(crash_trials());
     let conclusion = libtest_mimic::run(&arguments, trials);
     for ((what, backend), points) in POINTS.lock().expect("no holder of the lock panics").iter() {
@@ -67,6 +69,27 @@ fn trials_of(file: &str, case: case::Case) -> Vec<Trial> {
     let short = ON_DYNAMO.contains(&file) && !LONG.contains(&case.name.as_str());
     let runs = |backend: &&Backend| **backend != Backend::Dynamo || short;
     Backend::ALL.iter().filter(runs).map(trial).collect()
+}
+
+/// The cases of capability extensions, each on every backend that it is for.
+fn capability_trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for case in capability::cases() {
+        for &backend in Backend::ALL {
+            if backend == Backend::Dynamo && !case.on_dynamo {
+                continue;
+            }
+            let name = format!("{} {} [{}]", case.clauses, case.name, backend.name());
+            let run = case.run.clone();
+            trials.push(Trial::test(name, move || {
+                if can_run(backend) {
+                    runtime()?.block_on(run(backend));
+                }
+                Ok(())
+            }));
+        }
+    }
+    trials
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

@@ -1,24 +1,24 @@
 //! The only code of the conformance tests that knows the platform's API.
 
 mod backend;
-mod bindings;
+pub(crate) mod bindings;
 mod callers;
 pub(crate) mod case;
 pub(crate) mod crash;
-mod disorder;
-mod door;
+pub(crate) mod disorder;
+pub(crate) mod door;
 mod ended;
 mod expect;
-mod extension;
-mod gate;
-mod process;
+pub(crate) mod extension;
+pub(crate) mod gate;
+pub(crate) mod process;
 mod queues;
 mod schema;
 mod steps;
 mod survive;
 mod tap;
 mod wire;
-mod world;
+pub(crate) mod world;
 
 pub(crate) use backend::Backend;
 

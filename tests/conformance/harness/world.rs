@@ -19,6 +19,7 @@ use super::gate::Gate;
 use super::process::{Process, Processes, Site};
 use super::schema;
 use super::tap::{Machine, Queued};
+use crate::capability::partners::{Outlets, Partners};
 
 /// 2026-01-05, a Monday, at 10:00 UTC.
 const START: Timestamp = Timestamp::from_secs(1_767_607_200);
@@ -27,6 +28,8 @@ const START: Timestamp = Timestamp::from_secs(1_767_607_200);
 pub(crate) struct World {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) extensions: Arc<Extensions>,
+    /// Those of the other contract.
+    pub(crate) partners: Arc<Partners>,
     pub(crate) site: Arc<Site>,
     /// The process that callers reach.
     pub(crate) process: Process,
@@ -51,6 +54,8 @@ impl World {
     pub(crate) async fn new(backend: Backend, processes: Processes) -> Self {
         let clock = Arc::new(ManualClock::auto_advancing(START));
         let extensions = Arc::new(Extensions::new(clock.clone()));
+        let partners = Arc::new(Partners::new(clock.clone()));
+        let outbound = Outlets { extensions: extensions.clone(), partners: partners.clone() };
         let gate = Arc::new(Gate::new(clock.clone()));
         let machine = Machine::new(clock.clone(), gate.clone(), backend.is_atomic());
         let backing = Backing::open(backend, &clock).await;
@@ -63,7 +68,7 @@ impl World {
             keyring: Arc::new(FixedKeyring::new()),
             clock: clock.clone(),
             ids: Arc::new(SeededIds::new(7)),
-            outbound: extensions.clone(),
+            outbound: Arc::new(outbound),
         };
         let machine = (gate, Arc::new(machine));
         let site = Site::new(clock.clone(), machine, backing, ports, processes);
@@ -71,6 +76,7 @@ impl World {
             start: clock.steady(),
             clock,
             extensions,
+            partners,
             process: site.start(),
             site,
             bindings: Bindings::default(),

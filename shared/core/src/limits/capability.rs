@@ -147,6 +147,10 @@ pub const SCHEMA_REFERENCES_MAX: usize = 256;
 /// Keywords `unevaluatedItems` and `unevaluatedProperties` of one schema.
 pub const SCHEMA_UNEVALUATED_MAX: usize = 16;
 
+/// Keywords and names that all `allOf` and `unevaluated…` of one schema bring together, by all ways: they are copied, and
+/// compared with each other.
+pub const SCHEMA_MERGED_MAX: u64 = 20_000;
+
 /// Different patterns of one schema.
 pub const SCHEMA_PATTERNS_MAX: usize = 50;
 
@@ -154,10 +158,10 @@ pub const SCHEMA_PATTERNS_MAX: usize = 50;
 pub const PATTERN_CHARS_MAX: usize = 512;
 
 /// Largest compiled pattern, in bytes.
-pub const PATTERN_BYTES_MAX: usize = 64 << 10;
+pub const PATTERN_BYTES_MAX: usize = 256 << 10;
 
 /// Sizes of compiled patterns, in bytes, by which the time of a match is estimated.
-pub const PATTERN_SIZES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, PATTERN_BYTES_MAX];
+pub const PATTERN_SIZES: [usize; 5] = [1 << 10, 4 << 10, 16 << 10, 64 << 10, PATTERN_BYTES_MAX];
 
 /// What a pattern may keep of what it found out while matching, in bytes.
 pub const PATTERN_LAZY_BYTES_MAX: usize = 128 << 10;
@@ -171,8 +175,9 @@ pub const COMPILED_ENTRY_BYTES: usize = 1 << 10;
 /// Estimate of what a compiled schema takes in memory for each byte of its text.
 pub const COMPILED_SCHEMA_FACTOR: usize = 48;
 
-/// Estimate of what a compiled pattern takes in memory, in bytes.
-pub const COMPILED_PATTERN_FACTOR: usize = PATTERN_BYTES_MAX;
+/// Estimate of what all compiled patterns of a manifest take in memory at most, in bytes: the engine has several forms of
+/// each.
+pub const COMPILED_PATTERNS_BYTES: usize = 8 * MANIFEST_PATTERN_BYTES_MAX;
 
 // A call ends before its lease does.
 const _: () = assert!(CAPABILITY_TIMEOUT.as_secs() * 2 < CAPABILITY_LEASE.as_secs());

@@ -16,6 +16,7 @@ use crate::keys;
 use crate::limits::{
     CAPABILITY_ANSWER_BYTES_MAX, DRAIN_AGAIN, DRAIN_LEASE, DRAIN_MAX,
     EXTENSION_WEBHOOK_ATTEMPTS_MAX, EXTENSION_WEBHOOK_RETRY_DELAY, EXTENSION_WEBHOOK_TIMEOUT,
+    LEASE,
 };
 use crate::org_errors;
 use crate::orgs::{self, Standing};
@@ -103,7 +104,8 @@ async fn take(ports: &Ports, place: &Place) -> Result<Option<u64>, Outage> {
     let put = |when| Write::Put {
         key: key.clone(),
         data: lease.clone(),
-        expires_at: Some(ports.clock.now().plus(super::OUTBOX_RETENTION)),
+        // The steady clock ends it; this is for one that nobody takes over.
+        expires_at: Some(ports.clock.now().plus(LEASE)),
         when,
     };
     let mut when = When::Absent;

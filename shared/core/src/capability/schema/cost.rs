@@ -7,7 +7,9 @@
 //! most expensive one is counted.
 
 use super::graph::{Graph, Id, Part};
-use crate::limits::{CAPABILITY_JSON_DEPTH_MAX, SCHEMA_CHAIN_MAX, SCHEMA_VISITS_MAX};
+use crate::limits::{
+    CAPABILITY_JSON_DEPTH_MAX, SCHEMA_CHAIN_MAX, SCHEMA_MERGED_MAX, SCHEMA_VISITS_MAX,
+};
 
 /// Depths of a value's parts: the value itself is at 0.
 pub(super) const DEPTHS: usize = CAPABILITY_JSON_DEPTH_MAX + 1;
@@ -65,6 +67,8 @@ struct Way {
     /// The same for looking at what the part leaves over.
     search_element: Cost,
     search_member: Cost,
+    /// Steps by all ways in place, each way once; counted at depth 0 only.
+    once: u64,
     /// Parts applied inside one another, down to that depth.
     chain: u64,
 }
@@ -81,6 +85,7 @@ impl Way {
         self.search_element.add(inner.search_element);
         self.search_member.add(inner.member.times(conditions));
         self.search_member.add(inner.search_member);
+        self.once = self.once.saturating_add(inner.once);
     }
 }
 
@@ -107,7 +112,7 @@ impl Bounds {
             }
             if depth == 0 {
                 visits = ways.iter().map(|way| way.total().visits).collect();
-                check_in_place(&ways)?;
+                check_in_place(&graph.parts, &ways)?;
             }
             bounds.costs.push(ways[0].total());
             bounds.chains.push(ways[0].chain);
@@ -117,12 +122,18 @@ impl Bounds {
     }
 }
 
-fn check_in_place(ways: &[Way]) -> Result<(), String> {
+fn check_in_place(parts: &[Part], ways: &[Way]) -> Result<(), String> {
     if ways.iter().any(|way| way.chain > SCHEMA_CHAIN_MAX) {
         return Err(format!("applies more than {SCHEMA_CHAIN_MAX} schemas inside one another"));
     }
     if ways.iter().any(|way| way.total().visits > SCHEMA_VISITS_MAX) {
         return Err(format!("applies more than {SCHEMA_VISITS_MAX} schemas to one value"));
+    }
+    let merging = parts.iter().zip(ways).filter(|(part, _)| part.is_merging);
+    if merging.fold(0, |sum: u64, (_, way)| sum.saturating_add(way.once)) > SCHEMA_MERGED_MAX {
+        return Err(format!(
+            "has keywords allOf and unevaluated… that bring together more than {SCHEMA_MERGED_MAX} keywords and names"
+        ));
     }
     Ok(())
 }
@@ -138,6 +149,7 @@ fn way(part: &Part, ways: &[Way], above: &[Way], visits: &[u64]) -> Way {
             member: part.own,
             search_element: part.own,
             search_member: part.own,
+            once: part.own.steps,
             chain: 0,
         };
     }
@@ -161,8 +173,9 @@ fn way(part: &Part, ways: &[Way], above: &[Way], visits: &[u64]) -> Way {
         way.chain = chains.fold(way.chain, u64::max);
     }
     if part.is_unevaluated {
-        way.element.add(way.search_element);
-        way.member.add(way.search_member);
+        // The search applies the same parts by the same ways: it takes steps, and makes no further ways.
+        way.element.add(Cost { visits: 0, ..way.search_element });
+        way.member.add(Cost { visits: 0, ..way.search_member });
     }
     way.chain += 1;
     way

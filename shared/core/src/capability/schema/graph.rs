@@ -30,6 +30,8 @@ pub(super) struct Part {
     pub(super) each_member: Vec<Id>,
     /// Whether it looks for what other parts left over. For that, those are applied again.
     pub(super) is_unevaluated: bool,
+    /// Whether the library brings together what all parts below it in place declare, when it is first used.
+    pub(super) is_merging: bool,
 }
 
 /// A schema as its parts. The first is the whole.
@@ -91,6 +93,7 @@ impl<'s> Builder<'s, '_> {
             }
             part.is_unevaluated = members.contains_key("unevaluatedItems")
                 || members.contains_key("unevaluatedProperties");
+            part.is_merging = part.is_unevaluated || members.contains_key("allOf");
         }
         self.parts[id] = part;
         Ok(id)

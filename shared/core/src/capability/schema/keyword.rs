@@ -83,6 +83,12 @@ fn clean_inside(schema: &mut Value, place: &Place) -> Result<(), String> {
         return Err(place.within(word).fault("is not supported here"));
     }
     members.retain(|word, _| Kind::of(word) != Kind::Ignored);
+    // Said in the other way, see `super::options`.
+    if let Some(value) = members.shift_remove("const")
+        && members.insert("enum".to_owned(), Value::Array(vec![value])).is_some()
+    {
+        return Err(place.fault("has both const and enum"));
+    }
     clean_members(members, place)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Both come from outside, and either can be made to cost much: references that double at each step, patterns with a
 //! thousand states, lists whose elements all hash alike. So a schema is looked at before it is compiled: what of it
-//! validates nothing is left out, what never ends or is too large is refused, and the rest gets bounds ([`cost`]). A
+//! validates nothing is left out, what never ends or is too large is refused, and the rest gets bounds (`cost`). A
 //! value is measured before it is parsed, and one whose validation might take more than [`SCHEMA_STEPS_MAX`] steps or
 //! too deep a stack does not fit. `format` is an annotation, as the draft has it: it refuses nothing.
 //!
@@ -18,8 +18,9 @@ mod place;
 #[cfg(test)]
 mod tests;
 
-use jsonschema::{ValidationOptions, Validator};
-use serde_json::Value;
+use jsonschema::paths::Location;
+use jsonschema::{ValidationError, ValidationOptions, Validator};
+use serde_json::{Map, Value};
 
 use self::cost::Bounds;
 use self::graph::Graph;
@@ -103,10 +104,18 @@ impl Schema {
     }
 }
 
+/// How schemas are compiled: nothing is fetched, formats are annotations, and patterns do not backtrack.
+///
+/// For the branches of `anyOf` and `oneOf` the library makes tables of the values that a property is fixed to. Making
+/// them takes time that grows with the cube of a hostile schema. It makes none where `const` is a keyword of somebody
+/// else; so it is here, and what has it says `enum` instead.
 fn options(pattern_bytes: usize) -> ValidationOptions<'static> {
     jsonschema::draft202012::options()
         .offline()
         .should_validate_formats(false)
+        .with_keyword("const", |_: &Map<String, Value>, _: &Value, _: Location| {
+            Err(ValidationError::custom("no cleaned schema has it"))
+        })
         .with_pattern_options(pattern::engine(pattern_bytes))
 }
 
