@@ -17,6 +17,7 @@ use axum::routing::post;
 use tokio::net::TcpListener;
 
 pub mod annex;
+pub mod cli;
 pub mod dice;
 pub mod ledger;
 pub mod message;
