@@ -105,10 +105,12 @@ async fn fields(request: Request, bytes_max: usize) -> Result<(Fields, String), 
 pub(crate) struct Whole(pub(crate) Bytes);
 
 impl FromRequest<App> for Whole {
-    type Rejection = Failure;
+    type Rejection = Response;
 
-    async fn from_request(request: Request, _: &App) -> Result<Self, Failure> {
-        Ok(Self(collect(request.into_body(), API_BODY_BYTES_MAX).await?))
+    async fn from_request(request: Request, _: &App) -> Result<Self, Response> {
+        let (parts, body) = request.into_parts();
+        let whole = collect(body, API_BODY_BYTES_MAX).await;
+        whole.map(Self).map_err(|fault| refuses(parts.uri.path(), fault))
     }
 }
 

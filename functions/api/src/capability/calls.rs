@@ -19,7 +19,7 @@ use utoipa_axum::routes;
 use crate::extract::Whole;
 use crate::{App, Authed, Fields, Params, json_bytes};
 
-use super::{ContractResult, Developer, MixedResult, Refused};
+use super::{Body, ContractResult, Developer, MixedResult, Refused};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -70,9 +70,9 @@ async fn run(app: App, origin: Origin, request: CallRequest) -> ContractResult {
 }
 
 /// Call a command of an extension on the session's lock, and wait for its end: at most ten seconds.
-#[utoipa::path(post, path = "/api/extensions/sessions/{session_id}/commands/{id}",
+#[utoipa::path(post, path = "/api/extensions/sessions/{sessionId}/commands/{id}",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the calling extension"),
+    params(("sessionId" = String, Path, description = "A session of the calling extension"),
         ("id" = String, Path, description = "`<slug>.<name>`")),
     request_body(content = Value, description = "`{input?, actor?, idempotencyKey?, causationId?}`"),
     responses((status = 201, description = "The invocation record", body = Value),
@@ -81,16 +81,16 @@ async fn command(
     State(app): State<App>,
     developer: Developer,
     Params((session, capability)): Params<(String, String)>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     run(app, origin, CallRequest { capability, query: false, body }).await
 }
 
 /// Call a query of an extension on the session's lock, and wait for its end: at most ten seconds.
-#[utoipa::path(post, path = "/api/extensions/sessions/{session_id}/queries/{id}",
+#[utoipa::path(post, path = "/api/extensions/sessions/{sessionId}/queries/{id}",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the calling extension"),
+    params(("sessionId" = String, Path, description = "A session of the calling extension"),
         ("id" = String, Path, description = "`<slug>.<name>`")),
     request_body(content = Value, description = "`{input?, actor?, idempotencyKey?, causationId?}`"),
     responses((status = 201, description = "The invocation record", body = Value),
@@ -99,17 +99,17 @@ async fn query(
     State(app): State<App>,
     developer: Developer,
     Params((session, capability)): Params<(String, String)>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     run(app, origin, CallRequest { capability, query: true, body }).await
 }
 
 /// Call a command on a lock as its wearer or its keyholder. Needs `ext.request`.
-#[utoipa::path(post, path = "/v1/orgs/{oid}/scopes/lock/{lock_id}/{person}/commands/{id}",
+#[utoipa::path(post, path = "/v1/orgs/{oid}/scopes/lock/{lockId}/{person}/commands/{id}",
     tag = "capability extensions",
     params(("oid" = String, Path, description = "The organization"),
-        ("lock_id" = String, Path, description = "The lock"),
+        ("lockId" = String, Path, description = "The lock"),
         ("person" = String, Path, description = "`wearer` or `keyholder`"),
         ("id" = String, Path, description = "`<slug>.<name>`")),
     request_body(content = Value, description = "`{input?, actor?, idempotencyKey?, causationId?}`"),
@@ -127,10 +127,10 @@ async fn command_as(
 }
 
 /// Call a query on a lock as its wearer or its keyholder. Needs `ext.request`.
-#[utoipa::path(post, path = "/v1/orgs/{oid}/scopes/lock/{lock_id}/{person}/queries/{id}",
+#[utoipa::path(post, path = "/v1/orgs/{oid}/scopes/lock/{lockId}/{person}/queries/{id}",
     tag = "capability extensions",
     params(("oid" = String, Path, description = "The organization"),
-        ("lock_id" = String, Path, description = "The lock"),
+        ("lockId" = String, Path, description = "The lock"),
         ("person" = String, Path, description = "`wearer` or `keyholder`"),
         ("id" = String, Path, description = "`<slug>.<name>`")),
     request_body(content = Value, description = "`{input?, actor?, idempotencyKey?, causationId?}`"),
@@ -148,10 +148,10 @@ async fn query_as(
 }
 
 /// Read the record of a call that the extension made or received.
-#[utoipa::path(get, path = "/api/extensions/sessions/{session_id}/invocations/{invocation_id}",
+#[utoipa::path(get, path = "/api/extensions/sessions/{sessionId}/invocations/{invocationId}",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the extension"),
-        ("invocation_id" = String, Path, description = "The call")),
+    params(("sessionId" = String, Path, description = "A session of the extension"),
+        ("invocationId" = String, Path, description = "The call")),
     responses((status = 200, description = "The invocation record", body = Value)))]
 async fn record(
     State(app): State<App>,
@@ -165,16 +165,16 @@ async fn record(
 }
 
 /// Ask for the choices of a field of an input.
-#[utoipa::path(post, path = "/api/extensions/sessions/{session_id}/options",
+#[utoipa::path(post, path = "/api/extensions/sessions/{sessionId}/options",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the calling extension")),
+    params(("sessionId" = String, Path, description = "A session of the calling extension")),
     request_body(content = Value, description = "`{id, field, input?, search?}`"),
     responses((status = 200, description = "`{options: [{value, label, description?}]}`", body = Value)))]
 async fn options(
     State(app): State<App>,
     developer: Developer,
     Params(session): Params<String>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     let choices: Arc<str> = app.calls.capabilities().options(&origin, &body).await?;
@@ -182,25 +182,25 @@ async fn options(
 }
 
 /// Emit an event on the session's lock.
-#[utoipa::path(post, path = "/api/extensions/sessions/{session_id}/events",
+#[utoipa::path(post, path = "/api/extensions/sessions/{sessionId}/events",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the calling extension")),
+    params(("sessionId" = String, Path, description = "A session of the calling extension")),
     request_body(content = Value, description = "`{type, payload?, actor?, causationId?}`"),
     responses((status = 201, description = "The event", body = Value)))]
 async fn emit(
     State(app): State<App>,
     developer: Developer,
     Params(session): Params<String>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     Ok(json_bytes(StatusCode::CREATED, app.calls.capabilities().emit(&origin, &body).await?))
 }
 
 /// Read the events of the session's lock, oldest first: the visible ones, the extension's own, and those that it wants.
-#[utoipa::path(get, path = "/api/extensions/sessions/{session_id}/events",
+#[utoipa::path(get, path = "/api/extensions/sessions/{sessionId}/events",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the extension"),
+    params(("sessionId" = String, Path, description = "A session of the extension"),
         ("after" = Option<String>, Query, description = "Id of the last event that was read"),
         ("limit" = Option<u32>, Query, description = "1 to 100; 100 unless given")),
     responses((status = 200, description = "`{results, hasMore}`", body = Value)))]
@@ -228,9 +228,9 @@ async fn events(
 }
 
 /// What may be called on the session's lock, and by whom.
-#[utoipa::path(get, path = "/api/extensions/sessions/{session_id}/capabilities",
+#[utoipa::path(get, path = "/api/extensions/sessions/{sessionId}/capabilities",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the extension")),
+    params(("sessionId" = String, Path, description = "A session of the extension")),
     responses((status = 200, description = "`{commands, queries, events}`", body = Value)))]
 async fn capabilities(
     State(app): State<App>,
