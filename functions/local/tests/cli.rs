@@ -137,6 +137,81 @@ fn refusals_exit_1_with_text_and_code_on_standard_error() {
 }
 
 #[test]
+fn a_capability_extension_is_registered_and_its_token_printed_once() {
+    let body = r#"{"contract":"chaster","name":"dice","developer_token":"axd.dice.s3cr3t"}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("password");
+    std::fs::write(&file, "p4ss\n").unwrap();
+    let file = file.to_str().unwrap();
+    let check = |args: &[&str], out: &str, asked: &str| {
+        let platform = Platform::start(200, body);
+        let ran = annex(&platform.url, args);
+        assert_eq!(ran, Ran { code: 0, out: format!("{out}\n"), err: String::new() });
+        assert_eq!(platform.asked()[1], asked);
+    };
+    let register = ["extension", "register", "dice", "--contract", "chaster"];
+    let whole = ["--url", "https://h/", "--webhook-username", "u", "--webhook-password-file", file];
+    check(
+        &[&register[..], &whole, &["--platform-owned"]].concat(),
+        "registered dice; its developer token is not shown again\n\n  axd.dice.s3cr3t",
+        r#"POST /v1/extension/definition [Bearer t] {"name":"dice","url":"https://h/","contract":"chaster","platform_owned":true,"webhook":{"username":"u","password":"p4ss"}}"#,
+    );
+    let bare = r#"POST /v1/extension/definition [Bearer t] {"name":"dice","contract":"chaster"}"#;
+    check(&[&register[..], &["--quiet"]].concat(), "axd.dice.s3cr3t", bare);
+    check(&[&register[..], &["--output", "json"]].concat(), body, bare);
+    let token = "POST /v1/extension/definition/dice/developer-token [Bearer t]";
+    check(
+        &["extension", "token", "dice"],
+        "made a new developer token for dice; it is not shown again\n\n  axd.dice.s3cr3t",
+        token,
+    );
+    check(&["extension", "token", "dice", "-q"], "axd.dice.s3cr3t", token);
+}
+
+#[test]
+fn locks_and_sessions_are_reached_by_their_organization() {
+    let check = |args: &[&str], body: &'static str, out: &str, asked: &str| {
+        let platform = Platform::start(200, body);
+        let ran = annex(&platform.url, args);
+        assert_eq!(ran, Ran { code: 0, out: format!("{out}\n"), err: String::new() });
+        let (method, path) = asked.split_once(' ').unwrap();
+        let asked = format!("{method} /v1/orgs/{OID}/scopes/lock/l{path}");
+        assert_eq!(platform.asked()[1], asked);
+    };
+    let lock = r#"{"lockId":"l","status":"locked"}"#;
+    check(&["lock", "show", "l"], lock, "lockId  l\nstatus  locked", "GET  [Bearer t]");
+    check(
+        &["lock", "set", "l", "--status", "unlocked", "--has-keyholder", "true"],
+        lock,
+        "changed l",
+        r#"PATCH  [Bearer t] {"status":"unlocked","hasKeyholder":true}"#,
+    );
+    check(
+        &["lock", "history", "l", "--role", "wearer", "--before", "0f"],
+        r#"{"count":0,"hasMore":false,"results":[]}"#,
+        "nothing happened",
+        "GET /history?role=wearer&limit=50&lastId=0f [Bearer t]",
+    );
+    let made = r#"{"sessionId":"0f","lockId":"l"}"#;
+    let create = ["session", "create", "l", "dice"];
+    let asked = r#"POST /sessions [Bearer t] {"extension":"dice"}"#;
+    check(&create, made, "installed dice on l\n\nsession 0f", asked);
+    check(&[&create[..], &["-q"]].concat(), made, "0f", asked);
+    check(
+        &["session", "list", "l"],
+        r#"{"sessions":[{"sessionId":"0f","extension":"dice","createdAt":"t","config":{"a":1}}]}"#,
+        "SESSION  EXTENSION  SINCE  CONFIG\n0f       dice       t      {\"a\":1}",
+        "GET /sessions [Bearer t]",
+    );
+    check(
+        &["session", "delete", "l", "0f"],
+        r#"{"success":true}"#,
+        "deleted session 0f",
+        "DELETE /sessions/0f [Bearer t]",
+    );
+}
+
+#[test]
 fn an_answer_too_large_for_a_response_is_fetched_without_a_token() {
     let store = Platform::start(200, r#"{"data":{"x":"y"},"version":1}"#);
     let check = |status: u16, code: i32, out: &str, err: &str| {
@@ -166,7 +241,12 @@ fn a_platform_that_is_not_there_exits_3() {
 #[test]
 fn arguments_that_make_no_sense_exit_2_and_reach_nobody() {
     let platform = Platform::start(200, "{}");
-    for args in [&["orgs"][..], &["request", "x", "a", "--data", "{"], &["usage", "--by", "week"]] {
+    for args in [
+        &["orgs"][..],
+        &["request", "x", "a", "--data", "{"],
+        &["usage", "--by", "week"],
+        &["extension", "register", "x", "--webhook-username", "u"],
+    ] {
         let ran = annex(&platform.url, args);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");
         assert!(ran.err.starts_with("error: "), "{}", ran.err);

@@ -13,14 +13,13 @@ use annex_core::ids::Oid;
 use annex_core::limits::LOCK_EVENTS_LISTED_MAX;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
-use axum::response::IntoResponse as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::extract::Whole;
-use crate::{ApiResult, App, Authed, Failure, Fields, Params, json_bytes};
+use crate::{App, Authed, Fields, Params, json_bytes};
 
-use super::{Body, ContractResult, Developer, Refused};
+use super::{ContractResult, Developer, MixedResult, Refused};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -70,18 +69,10 @@ async fn run(app: App, origin: Origin, request: CallRequest) -> ContractResult {
     Ok(json_bytes(status, json))
 }
 
-/// The contract's codes stay in its shape; what else goes wrong is said as everywhere else in an organization's API.
-fn own_shape(result: ContractResult) -> ApiResult {
-    match result {
-        Err(Refused(Refusal::Other(fault))) => Err(Failure(fault)),
-        result => Ok(result.into_response()),
-    }
-}
-
 /// Call a command of an extension on the session's lock, and wait for its end: at most ten seconds.
-#[utoipa::path(post, path = "/api/extensions/sessions/{session_id}/commands/{id}",
+#[utoipa::path(post, path = "/api/extensions/sessions/{sessionId}/commands/{id}",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the calling extension"),
+    params(("sessionId" = String, Path, description = "A session of the calling extension"),
         ("id" = String, Path, description = "`<slug>.<name>`")),
     request_body(content = Value, description = "`{input?, actor?, idempotencyKey?, causationId?}`"),
     responses((status = 201, description = "The invocation record", body = Value),
@@ -97,9 +88,9 @@ async fn command(
 }
 
 /// Call a query of an extension on the session's lock, and wait for its end: at most ten seconds.
-#[utoipa::path(post, path = "/api/extensions/sessions/{session_id}/queries/{id}",
+#[utoipa::path(post, path = "/api/extensions/sessions/{sessionId}/queries/{id}",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the calling extension"),
+    params(("sessionId" = String, Path, description = "A session of the calling extension"),
         ("id" = String, Path, description = "`<slug>.<name>`")),
     request_body(content = Value, description = "`{input?, actor?, idempotencyKey?, causationId?}`"),
     responses((status = 201, description = "The invocation record", body = Value),
@@ -115,10 +106,10 @@ async fn query(
 }
 
 /// Call a command on a lock as its wearer or its keyholder. Needs `ext.request`.
-#[utoipa::path(post, path = "/v1/orgs/{oid}/scopes/lock/{lock_id}/{person}/commands/{id}",
+#[utoipa::path(post, path = "/v1/orgs/{oid}/scopes/lock/{lockId}/{person}/commands/{id}",
     tag = "capability extensions",
     params(("oid" = String, Path, description = "The organization"),
-        ("lock_id" = String, Path, description = "The lock"),
+        ("lockId" = String, Path, description = "The lock"),
         ("person" = String, Path, description = "`wearer` or `keyholder`"),
         ("id" = String, Path, description = "`<slug>.<name>`")),
     request_body(content = Value, description = "`{input?, actor?, idempotencyKey?, causationId?}`"),
@@ -129,17 +120,17 @@ async fn command_as(
     Authed(caller): Authed,
     Params((oid, lock, who, capability)): Params<(String, String, String, String)>,
     Whole(body): Whole,
-) -> ApiResult {
+) -> MixedResult {
     let origin = person(&oid, &lock, &who)?;
     caller.require(origin.oid, permission::EXT_REQUEST)?;
-    own_shape(run(app, origin, CallRequest { capability, query: false, body }).await)
+    Ok(run(app, origin, CallRequest { capability, query: false, body }).await?)
 }
 
 /// Call a query on a lock as its wearer or its keyholder. Needs `ext.request`.
-#[utoipa::path(post, path = "/v1/orgs/{oid}/scopes/lock/{lock_id}/{person}/queries/{id}",
+#[utoipa::path(post, path = "/v1/orgs/{oid}/scopes/lock/{lockId}/{person}/queries/{id}",
     tag = "capability extensions",
     params(("oid" = String, Path, description = "The organization"),
-        ("lock_id" = String, Path, description = "The lock"),
+        ("lockId" = String, Path, description = "The lock"),
         ("person" = String, Path, description = "`wearer` or `keyholder`"),
         ("id" = String, Path, description = "`<slug>.<name>`")),
     request_body(content = Value, description = "`{input?, actor?, idempotencyKey?, causationId?}`"),
@@ -150,17 +141,17 @@ async fn query_as(
     Authed(caller): Authed,
     Params((oid, lock, who, capability)): Params<(String, String, String, String)>,
     Whole(body): Whole,
-) -> ApiResult {
+) -> MixedResult {
     let origin = person(&oid, &lock, &who)?;
     caller.require(origin.oid, permission::EXT_REQUEST)?;
-    own_shape(run(app, origin, CallRequest { capability, query: true, body }).await)
+    Ok(run(app, origin, CallRequest { capability, query: true, body }).await?)
 }
 
 /// Read the record of a call that the extension made or received.
-#[utoipa::path(get, path = "/api/extensions/sessions/{session_id}/invocations/{invocation_id}",
+#[utoipa::path(get, path = "/api/extensions/sessions/{sessionId}/invocations/{invocationId}",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the extension"),
-        ("invocation_id" = String, Path, description = "The call")),
+    params(("sessionId" = String, Path, description = "A session of the extension"),
+        ("invocationId" = String, Path, description = "The call")),
     responses((status = 200, description = "The invocation record", body = Value)))]
 async fn record(
     State(app): State<App>,
@@ -174,9 +165,9 @@ async fn record(
 }
 
 /// Ask for the choices of a field of an input.
-#[utoipa::path(post, path = "/api/extensions/sessions/{session_id}/options",
+#[utoipa::path(post, path = "/api/extensions/sessions/{sessionId}/options",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the calling extension")),
+    params(("sessionId" = String, Path, description = "A session of the calling extension")),
     request_body(content = Value, description = "`{id, field, input?, search?}`"),
     responses((status = 200, description = "`{options: [{value, label, description?}]}`", body = Value)))]
 async fn options(
@@ -191,9 +182,9 @@ async fn options(
 }
 
 /// Emit an event on the session's lock.
-#[utoipa::path(post, path = "/api/extensions/sessions/{session_id}/events",
+#[utoipa::path(post, path = "/api/extensions/sessions/{sessionId}/events",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the calling extension")),
+    params(("sessionId" = String, Path, description = "A session of the calling extension")),
     request_body(content = Value, description = "`{type, payload?, actor?, causationId?}`"),
     responses((status = 201, description = "The event", body = Value)))]
 async fn emit(
@@ -207,9 +198,9 @@ async fn emit(
 }
 
 /// Read the events of the session's lock, oldest first: the visible ones, the extension's own, and those that it wants.
-#[utoipa::path(get, path = "/api/extensions/sessions/{session_id}/events",
+#[utoipa::path(get, path = "/api/extensions/sessions/{sessionId}/events",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the extension"),
+    params(("sessionId" = String, Path, description = "A session of the extension"),
         ("after" = Option<String>, Query, description = "Id of the last event that was read"),
         ("limit" = Option<u32>, Query, description = "1 to 100; 100 unless given")),
     responses((status = 200, description = "`{results, hasMore}`", body = Value)))]
@@ -237,9 +228,9 @@ async fn events(
 }
 
 /// What may be called on the session's lock, and by whom.
-#[utoipa::path(get, path = "/api/extensions/sessions/{session_id}/capabilities",
+#[utoipa::path(get, path = "/api/extensions/sessions/{sessionId}/capabilities",
     tag = "capability extensions",
-    params(("session_id" = String, Path, description = "A session of the extension")),
+    params(("sessionId" = String, Path, description = "A session of the extension")),
     responses((status = 200, description = "`{commands, queries, events}`", body = Value)))]
 async fn capabilities(
     State(app): State<App>,

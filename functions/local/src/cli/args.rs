@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use super::output::Format;
 use super::{
-    config, dead_letters, event, extension, filed, invocation, key, keyring, org, request, rule,
-    secret, subscription, usage,
+    config, dead_letters, event, extension, filed, invocation, key, keyring, lock, lock_session,
+    org, request, rule, secret, subscription, usage,
 };
 use crate::serve::ServeOptions;
 
@@ -75,7 +75,7 @@ Examples:
     /// API keys of an organization: create, list, delete
     #[command(subcommand)]
     Key(key::Command),
-    /// Extensions: register, update, rotate-secret, list, show, schema, diagnose, delete
+    /// Extensions: register, update, rotate-secret, token, list, show, schema, diagnose, delete
     #[command(subcommand)]
     Extension(extension::Command),
     /// What an organization uses: list, create, delete, rekey
@@ -113,6 +113,12 @@ Examples:
     /// Rules that call extensions when an event matches: list, get, set, delete
     #[command(subcommand)]
     Rule(rule::Command),
+    /// Locks, which capability extensions are installed on: show, set, history
+    #[command(subcommand)]
+    Lock(lock::Command),
+    /// Sessions: capability extensions installed on locks: create, list, delete
+    #[command(subcommand)]
+    Session(lock_session::Command),
     /// Messages that the platform gave up: list, redrive
     #[command(subcommand)]
     DeadLetters(dead_letters::Command),
@@ -180,6 +186,20 @@ mod tests {
             "key delete 0f",
             "extension register x --url https://h/ --secret-file f --permission a,b --event update",
             "extension update x --description d",
+            "extension register dice --contract chaster",
+            "extension register dice --contract chaster --url https://h/ --webhook-username u --platform-owned",
+            "extension register dice --contract chaster --webhook-username u --webhook-password-file f -q",
+            "extension token dice",
+            "extension token dice --quiet",
+            "lock show l",
+            "lock set l --status unlocked",
+            "lock set l --has-keyholder false",
+            "lock history l",
+            "lock history l --role extension --limit 100 --before 0f",
+            "session create l dice",
+            "session create l dice --has-keyholder --config {} --quiet",
+            "session list l",
+            "session delete l 0f",
             "extension list",
             "extension show x",
             "extension schema x",
@@ -279,6 +299,16 @@ mod tests {
         check_refused("org create", ErrorKind::MissingRequiredArgument);
         check_refused("usage --by week", ErrorKind::InvalidValue);
         check_refused("completion powershell", ErrorKind::InvalidValue);
+        check_refused("extension register x --contract other", ErrorKind::InvalidValue);
+        check_refused("extension register x --quiet", ErrorKind::MissingRequiredArgument);
+        check_refused(
+            "extension register x --webhook-password-file f",
+            ErrorKind::MissingRequiredArgument,
+        );
+        check_refused("lock set l", ErrorKind::MissingRequiredArgument);
+        check_refused("lock set l --status open", ErrorKind::InvalidValue);
+        check_refused("lock history l --limit 101", ErrorKind::ValueValidation);
+        check_refused("session create l", ErrorKind::MissingRequiredArgument);
         check_refused("keyring add --stdin --file f", ErrorKind::ArgumentConflict);
         check_refused("org delete o", ErrorKind::MissingRequiredArgument);
         check_refused("usage --output yaml", ErrorKind::InvalidValue);

@@ -1,30 +1,57 @@
 //! `annex extension`: what is published on the platform.
 
 use http::Method;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::client::Answer;
+use super::definition::{Definition, is_capability, merged};
 use super::error::Error;
 use super::session::Session;
-use super::{diagnose, hive, input, rotate};
+use super::{diagnose, hive, input, output, rotate};
 
 /// What can be done with extensions.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Register an extension; needs the root key
     #[command(after_help = "\
-The shared secret signs every call. It has at least 32 characters, is asked for, and is never an argument.
+The shared secret signs every call. It has at least 32 characters, is asked for, and is never an argument. A capability
+extension (--contract chaster) has no shared secret: its calls carry Basic credentials, and it calls with a developer
+token, which is printed once.
 
 Examples:
   openssl rand -hex 32 > secret.txt
   annex extension register scanner --url https://scanner.example.com/ --secret-file secret.txt \\
     --description 'Scans targets' --permission org.get,sensor.list
-  annex extension register scanner --file definition.json")]
-    Register(Definition),
+  annex extension register scanner --file definition.json
+  annex extension register dice --contract chaster --url https://dice.example.com/ \\
+    --webhook-username annex --webhook-password-file password.txt")]
+    Register {
+        /// What it is.
+        #[command(flatten)]
+        definition: Box<Definition>,
+        /// Print nothing but the developer token of a capability extension
+        #[arg(long, short, requires = "contract", help_heading = "Capability extensions")]
+        quiet: bool,
+    },
     /// Change an extension: only what is given changes
-    Update(Definition),
+    Update(Box<Definition>),
     /// Give an extension a new shared secret, while the old one goes on working for a while; needs the root key
     #[command(after_help = rotate::HELP)]
     RotateSecret(rotate::Options),
+    /// Give a capability extension a new developer token, which is printed once; needs the root key
+    #[command(after_help = "\
+The token before is worth nothing any more, at the latest after a minute.
+
+Examples:
+  annex extension token dice
+  annex extension token dice --quiet > dice-token")]
+    Token {
+        /// Its name
+        name: String,
+        /// Print nothing but the token
+        #[arg(long, short)]
+        quiet: bool,
+    },
     /// List every extension
     List,
     /// Show an extension
@@ -54,42 +81,21 @@ Examples:
     Diagnose(diagnose::Options),
 }
 
-/// What an extension is.
-#[derive(Debug, clap::Args)]
-pub struct Definition {
-    /// Its name: letters, digits, dots, dashes and underscores
-    name: String,
-    /// Where its webhooks go
-    #[arg(long)]
-    url: Option<String>,
-    /// A file with the shared secret; - is standard input
-    #[arg(long, value_name = "FILE")]
-    secret_file: Option<String>,
-    /// For people
-    #[arg(long)]
-    description: Option<String>,
-    /// What its tokens may do in an organization, with commas between
-    #[arg(long = "permission", value_name = "PERMISSION", value_delimiter = ',')]
-    permissions: Option<Vec<String>>,
-    /// Extensions that an organization must use before, with commas between
-    #[arg(long = "requires", value_name = "EXTENSION", value_delimiter = ',')]
-    required_extensions: Option<Vec<String>>,
-    /// Labels such as segment or bulk, with commas between
-    #[arg(long = "flair", value_name = "FLAIR", value_delimiter = ',')]
-    flairs: Option<Vec<String>>,
-    /// Events that it wants; without it, those that its schema names
-    #[arg(long = "event", value_name = "EVENT", value_delimiter = ',')]
-    events: Option<Vec<String>>,
-    /// A file with the whole definition as JSON; - is standard input; other options replace its members
-    #[arg(long, value_name = "FILE")]
-    file: Option<String>,
-}
-
 /// Does what was typed.
 pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
     match command {
-        Command::Register(definition) => register(&definition, session).await,
+        Command::Register { definition, quiet } => register(&definition, quiet, session).await,
         Command::Update(definition) => update(&definition, session).await,
+        Command::Token { name, quiet } => {
+            let path = ["extension", "definition", &name, "developer-token"];
+            let answer = session.operator(Method::POST, &path).send("making a token").await?;
+            print_token(
+                &answer,
+                &format!("made a new developer token for {name}; it is not shown again"),
+                quiet,
+                session,
+            )
+        }
         Command::RotateSecret(options) => rotate::run(&options, session).await,
         Command::List => {
             // The operator sees the URLs too, and is one only without an organization.
@@ -121,18 +127,42 @@ pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
     }
 }
 
-async fn register(definition: &Definition, session: &Session) -> Result<(), Error> {
+async fn register(definition: &Definition, quiet: bool, session: &Session) -> Result<(), Error> {
     let mut members = definition.members()?;
-    if !members.contains_key("url") {
+    let of_capabilities = is_capability(&members);
+    if of_capabilities {
+        let webhook = members.get_mut("webhook").and_then(Value::as_object_mut);
+        if let Some(webhook) = webhook.filter(|webhook| !webhook.contains_key("password")) {
+            webhook.insert("password".to_owned(), input::secret("webhook password")?.into());
+        }
+    } else if members.contains_key("webhook") || members.contains_key("platform_owned") {
+        return Err(Error::Usage("only a capability extension has these: --contract".to_owned()));
+    } else if !members.contains_key("url") {
         return Err(Error::Usage("an extension needs a --url".to_owned()));
-    }
-    if !members.contains_key("secret") {
+    } else if !members.contains_key("secret") {
         members.insert("secret".to_owned(), input::secret("shared secret")?.into());
     }
     let call = session.operator(Method::POST, &["extension", "definition"]);
     let call = call.json(Value::Object(members).to_string());
     let answer = call.send("registering the extension").await?;
-    session.print_done(&answer, &format!("registered {}", definition.name))
+    let done = format!("registered {}", definition.name);
+    if of_capabilities {
+        let done = format!("{done}; its developer token is not shown again");
+        return print_token(&answer, &done, quiet, session);
+    }
+    session.print_done(&answer, &done)
+}
+
+/// Prints what was done, and the developer token that the answer holds: the platform does not show it again.
+fn print_token(answer: &Answer, done: &str, quiet: bool, session: &Session) -> Result<(), Error> {
+    if quiet {
+        return session.print_member(answer, "/developer_token");
+    }
+    session.print_with(answer, |value| {
+        let token = value["developer_token"].as_str().unwrap_or_default();
+        let token = output::printable(token);
+        format!("{done}\n\n  {token}")
+    })
 }
 
 async fn update(definition: &Definition, session: &Session) -> Result<(), Error> {
@@ -145,72 +175,4 @@ async fn update(definition: &Definition, session: &Session) -> Result<(), Error>
     let call = call.json(Value::Object(members).to_string());
     let answer = call.send("changing the extension").await?;
     session.print_done(&answer, &format!("changed {}", definition.name))
-}
-
-/// The members of a definition that a client may write, as they stand, with what changes.
-fn merged(found: &Value, changes: Map<String, Value>) -> Map<String, Value> {
-    const WRITABLE: &[&str] =
-        &["name", "url", "description", "permissions", "required_extensions", "flairs", "events"];
-    let mut members = Map::new();
-    for name in WRITABLE {
-        if let Some(value) = found.get(name).filter(|value| !value.is_null()) {
-            members.insert((*name).to_owned(), value.clone());
-        }
-    }
-    members.extend(changes);
-    members
-}
-
-impl Definition {
-    /// The members that were given.
-    fn members(&self) -> Result<Map<String, Value>, Error> {
-        let mut members = match &self.file {
-            None => Map::new(),
-            Some(path) => serde_json::from_str(&input::file(path)?)
-                .map_err(|error| Error::Usage(format!("{path}: {error}")))?,
-        };
-        members.insert("name".to_owned(), self.name.clone().into());
-        let texts = [("url", &self.url), ("description", &self.description)];
-        for (name, text) in texts {
-            if let Some(text) = text {
-                members.insert(name.to_owned(), text.clone().into());
-            }
-        }
-        let lists = [
-            ("permissions", &self.permissions),
-            ("required_extensions", &self.required_extensions),
-            ("flairs", &self.flairs),
-            ("events", &self.events),
-        ];
-        for (name, list) in lists {
-            if let Some(list) = list {
-                members.insert(name.to_owned(), list.clone().into());
-            }
-        }
-        if let Some(path) = &self.secret_file {
-            let secret = input::without_line_end(input::file(path)?);
-            members.insert("secret".to_owned(), secret.into());
-        }
-        Ok(members)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn only_what_is_given_changes() {
-        let found = json!({
-            "name": "x", "url": "https://old/", "permissions": ["a"], "events": null,
-            "created_at": 1, "description": "d",
-        });
-        let changes = Map::from_iter([("url".to_owned(), json!("https://new/"))]);
-        assert_eq!(
-            Value::Object(merged(&found, changes)),
-            json!({"name": "x", "url": "https://new/", "description": "d", "permissions": ["a"]})
-        );
-    }
 }

@@ -13,6 +13,7 @@ pub mod args;
 pub mod client;
 pub mod config;
 pub mod dead_letters;
+pub mod definition;
 pub mod diagnose;
 pub mod error;
 pub mod event;
@@ -23,6 +24,8 @@ pub mod input;
 pub mod invocation;
 pub mod key;
 pub mod keyring;
+pub mod lock;
+pub mod lock_session;
 pub mod org;
 pub mod output;
 pub mod progress;
@@ -105,6 +108,8 @@ async fn run(cli: Cli) -> Result<(), Error> {
         Command::Event(command) => event::run(command, &session).await,
         Command::Rule(command) => rule::run(command, &session).await,
         Command::DeadLetters(command) => dead_letters::run(command, &session).await,
+        Command::Lock(command) => lock::run(command, &session).await,
+        Command::Session(command) => lock_session::run(command, &session).await,
         Command::Keyring(command) => keyring::run(command, &session).await,
     }
 }
