@@ -19,7 +19,7 @@ use utoipa_axum::routes;
 use crate::extract::Whole;
 use crate::{App, Authed, Fields, Params, json_bytes};
 
-use super::{ContractResult, Developer, MixedResult, Refused};
+use super::{Body, ContractResult, Developer, MixedResult, Refused};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
