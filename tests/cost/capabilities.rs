@@ -12,9 +12,7 @@ use crate::stack::{OID, Stack};
 fn manifests() -> [(&'static str, Value); 3] {
     let field = json!({ "type": "string", "x-chaster-options": { "query": "dice.sides" } });
     let input = json!({ "type": "object", "properties": { "side": field } });
-    let capability = |id: &str| {
-        json!({ "id": id, "title": "dice", "inputSchema": input, "invocableBy": ["extension"] })
-    };
+    let capability = |id: &str| json!({ "id": id, "title": "dice", "inputSchema": input, "invocableBy": ["extension"] });
     let sides = json!({ "id": "dice.sides", "title": "sides", "inputSchema": {}, "invocableBy": ["extension"] });
     let event = json!({ "type": "game.ended", "payloadSchema": { "type": "object" } });
     let wanted = json!([{ "type": "game.ended" }]);
@@ -44,7 +42,8 @@ impl Lock {
                 "webhook": { "username": "annex", "password": "a-password-of-the-partner" },
             });
             let operator = stack.operator().await?;
-            let made = stack.json(&operator, "POST", "/v1/extension/definition", &definition).await?;
+            let made =
+                stack.json(&operator, "POST", "/v1/extension/definition", &definition).await?;
             let token = text(&made, "developer_token")?;
             stack.json(&token, "PUT", "/api/extensions/manifest", &manifest).await?;
             let path = format!("/v1/orgs/{OID}/scopes/lock/65f0c2a1e4b0a1b2c3d4e5f6/sessions");
