@@ -2,6 +2,7 @@
 //! `scripts/aws/with-emulator` starts, and counts every request on the wire.
 
 mod bill;
+mod capabilities;
 mod process;
 mod receiver;
 mod report;

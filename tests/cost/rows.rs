@@ -15,6 +15,7 @@ use anyhow::{Context as _, ensure};
 use axum::http::StatusCode;
 
 use crate::bill::Bill;
+use crate::capabilities;
 use crate::process::in_memory;
 use crate::receiver::FAN;
 use crate::stack::{EXTENSION, Stack};
@@ -34,7 +35,7 @@ const fn row(scenario: &'static str, requests: &'static str, write_units: &'stat
 }
 
 /// The rows of the table.
-pub(crate) const ROWS: [Row; 8] = [
+pub(crate) const ROWS: [Row; 12] = [
     row("synchronous success, warm", "2", "2"),
     row("same key again", "1", "1"),
     row("refused by schema, or by a lease that is empty", "0", "0"),
@@ -43,6 +44,10 @@ pub(crate) const ROWS: [Row; 8] = [
     row("one level of a long chain", "at most 3", "2"),
     row("daily update of 1,000 installs", "at most 100 sends + 0.3 per install", "2 per install"),
     row("idle hour", "queue polls only", "0"),
+    row("command warm", "–", "at most 3"),
+    row("rate-limited", "–", "at most 1"),
+    row("options from cache", "–", "0"),
+    row("event to two subscribers", "–", "–"),
 ];
 
 /// Installs of the daily update.
@@ -63,6 +68,10 @@ pub(crate) async fn table() -> anyhow::Result<Vec<Bill>> {
             "one level of a long chain" => level(&mut stack).await,
             "daily update of 1,000 installs" => daily(&mut stack).await,
             "idle hour" => idle(&mut stack).await,
+            "command warm" => capabilities::command(&mut stack).await,
+            "rate-limited" => capabilities::rate_limited(&mut stack).await,
+            "options from cache" => capabilities::options(&mut stack).await,
+            "event to two subscribers" => capabilities::event(&mut stack).await,
             other => unreachable!("no scenario is called {other}"),
         };
         bills.push(bill.with_context(|| row.scenario)?);
@@ -84,7 +93,7 @@ pub(crate) async fn extras() -> anyhow::Result<Vec<(&'static str, Bill)>> {
 }
 
 /// What a scenario came to, when it left this many messages.
-fn bill(stack: &mut Stack, messages: usize) -> anyhow::Result<Bill> {
+pub(crate) fn bill(stack: &mut Stack, messages: usize) -> anyhow::Result<Bill> {
     let left = stack.messages();
     ensure!(left == messages, "{left} messages wait, not {messages}");
     Ok(Bill::of(&stack.observe()))

@@ -164,6 +164,49 @@ impl Stack {
         token.with_context(|| format!("signing in answers {status}: {body}"))
     }
 
+    /// A token of the operator.
+    pub(crate) async fn operator(&mut self) -> anyhow::Result<String> {
+        self.sign_in(&[("oid", "-"), ("secret", ROOT_KEY)]).await
+    }
+
+    /// The token of somebody in the organization.
+    pub(crate) fn user(&self) -> String {
+        self.token.clone()
+    }
+
+    /// A request of JSON, whatever comes of it.
+    pub(crate) async fn send_json(
+        &mut self,
+        token: &str,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<(StatusCode, Value)> {
+        self.observed.http += 1;
+        self.api.fresh().await;
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", "application/json")
+            .header("authorization", format!("Bearer {token}"));
+        send(&self.router, request.body(Body::from(body.to_string()))?).await
+    }
+
+    /// A request of JSON that must succeed.
+    pub(crate) async fn json(
+        &mut self,
+        token: &str,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<Value> {
+        let (status, answer) = self.send_json(token, method, path, body).await?;
+        if !status.is_success() {
+            bail!("{path} answers {status}: {answer}");
+        }
+        Ok(answer)
+    }
+
     async fn done(&mut self, path: &str, body: String, kind: &str) -> anyhow::Result<()> {
         let (status, answer) = self.post(path, body, kind, &[]).await?;
         if !status.is_success() {

@@ -1,7 +1,8 @@
 //! The clauses of the contracts, and which of them a test checks.
 //!
 //! A clause is covered by a conformance case that names it, or by a Rust test below a marker comment `// covers: LC-012`.
-//! A marker stands directly above the attribute that makes a function a test.
+//! A marker stands directly above the attribute that makes a function a test. A case is an object of a JSON file, or, in
+//! a source file of the conformance tests, a call whose first argument names the clauses: `case("CH-041 CH-033", ..)`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,6 +74,9 @@ pub fn named(files: &[File]) -> (Named, Vec<String>) {
             }
         } else if file.path.ends_with(".rs") {
             of_source(file, &mut named, &mut faults);
+            if file.path.starts_with("tests/conformance/") {
+                of_rust_cases(file, &mut named, &mut faults);
+            }
         }
     }
     (named, faults)
@@ -99,6 +103,48 @@ fn of_source(file: &File, named: &mut Named, faults: &mut Vec<String>) {
         for id in ids.split(',').map(str::trim) {
             named.entry(id.to_owned()).or_default().insert(place.clone());
         }
+    }
+}
+
+/// What a Rust case is made with: its clauses are the first argument, its name the second.
+const MAKERS: [&str; 4] = ["case(", "bare(", "storm(", "at_each("];
+
+/// The cases that are written in Rust, as `case("CH-041 CH-033", "the 121st call of a minute is refused", ..)`.
+fn of_rust_cases(file: &File, named: &mut Named, faults: &mut Vec<String>) {
+    for maker in MAKERS {
+        for (start, _) in file.text.match_indices(maker) {
+            let before = file.text[..start].chars().next_back();
+            if before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_') {
+                continue;
+            }
+            let mut texts = Texts(&file.text[start + maker.len()..]);
+            // What is no text in its place is a call of something else, or the function itself.
+            let Some(ids) = texts.next() else { continue };
+            let line = file.text[..start].lines().count();
+            let Some(name) = texts.next() else {
+                faults.push(format!("{}:{line}: a case has a name", file.path));
+                continue;
+            };
+            for id in ids.split_whitespace() {
+                named.entry(id.to_owned()).or_default().insert(format!("{}: {name}", file.path));
+            }
+            if ids.split_whitespace().next().is_none() {
+                faults.push(format!("{}:{line}: a case names a clause", file.path));
+            }
+        }
+    }
+}
+
+/// The texts at the start of a list of arguments, without escapes.
+struct Texts<'a>(&'a str);
+
+impl<'a> Iterator for Texts<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let (text, rest) = self.0.trim_start().strip_prefix('"')?.split_once('"')?;
+        self.0 = rest.trim_start().strip_prefix(',').unwrap_or_default();
+        Some(text)
     }
 }
 
@@ -141,4 +187,39 @@ pub fn unknown(named: &Named) -> Vec<String> {
         .collect();
     let unknown = named.iter().filter(|(id, _)| !known.contains(*id));
     unknown.map(|(id, places)| format!("{id} in {places:?}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, text: &str, ids: &[&str], faults: &[&str]) {
+        let file = File { path: path.to_owned(), text: text.to_owned() };
+        let (named, found) = named(&[file]);
+        assert_eq!(named.keys().collect::<Vec<_>>(), ids);
+        assert_eq!(found, faults);
+    }
+
+    #[test]
+    fn a_case_in_rust_names_its_clauses_first() {
+        let path = "tests/conformance/capability/rates.rs";
+        let text = r#"vec![case("CH-041 CH-033", "the 121st", run), bare( "CH-001",
+            "another", run)]"#;
+        check(path, text, &["CH-001", "CH-033", "CH-041"], &[]);
+        check("shared/core/src/rates.rs", text, &[], &[]);
+        check(path, r#"fn case(clauses: &str) {} showcase("CH-001", "x"); case(x)"#, &[], &[]);
+        let nameless = "tests/conformance/capability/rates.rs:1: a case has a name";
+        check(path, r#"case("CH-001", name, run)"#, &[], &[nameless]);
+        let without = "tests/conformance/capability/rates.rs:1: a case names a clause";
+        check(path, r#"case("", "x", run)"#, &[], &[without]);
+    }
+
+    #[test]
+    fn a_case_is_named_with_its_place() {
+        let path = "tests/conformance/capability/rates.rs".to_owned();
+        let text = r#"case("CH-041", "the 121st", run)"#.to_owned();
+        let (named, _) = named(&[File { path: path.clone(), text }]);
+        assert_eq!(named["CH-041"], BTreeSet::from([format!("{path}: the 121st")]));
+    }
 }

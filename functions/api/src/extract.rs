@@ -9,10 +9,12 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
+use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 
+use crate::capability::refuses;
 use crate::fields::Fields;
 use crate::{App, Failure};
 
@@ -48,12 +50,12 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, Fault> {
 pub struct Params<T>(pub T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<App> for Params<T> {
-    type Rejection = Failure;
+    type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
         match Path::<T>::from_request_parts(parts, app).await {
             Ok(Path(params)) => Ok(Self(params)),
-            Err(_) => Err(bad("the path is not valid UTF-8").into()),
+            Err(_) => Err(refuses(parts.uri.path(), bad("the path is not valid UTF-8"))),
         }
     }
 }
@@ -103,10 +105,12 @@ async fn fields(request: Request, bytes_max: usize) -> Result<(Fields, String), 
 pub(crate) struct Whole(pub(crate) Bytes);
 
 impl FromRequest<App> for Whole {
-    type Rejection = Failure;
+    type Rejection = Response;
 
-    async fn from_request(request: Request, _: &App) -> Result<Self, Failure> {
-        Ok(Self(collect(request.into_body(), API_BODY_BYTES_MAX).await?))
+    async fn from_request(request: Request, _: &App) -> Result<Self, Response> {
+        let (parts, body) = request.into_parts();
+        let whole = collect(body, API_BODY_BYTES_MAX).await;
+        whole.map(Self).map_err(|fault| refuses(parts.uri.path(), fault))
     }
 }
 

@@ -66,6 +66,8 @@ pub enum Area {
     Usage,
     /// Marks of usage reports.
     Metered,
+    /// Locks: their sessions, history, events, calls, rates, and what waits to be delivered.
+    Scopes,
     /// The organization itself, its API keys, subscriptions, hive records and installation keys.
     Settings,
 }
@@ -79,6 +81,7 @@ impl Area {
         Self::Errors,
         Self::Usage,
         Self::Metered,
+        Self::Scopes,
         Self::Settings,
     ];
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Calls;
+use crate::capability;
 use crate::cursor;
 use crate::extensions;
 use crate::fault::{Code, Fault, Outcome};
@@ -57,6 +58,7 @@ pub struct Page {
 #[serde(rename_all = "snake_case")]
 enum Part {
     Extensions,
+    CapabilityExtensions,
     Organizations,
     Invocations,
     DeadLetters,
@@ -66,7 +68,8 @@ enum Part {
 impl Part {
     const fn after(self) -> Option<Self> {
         match self {
-            Self::Extensions => Some(Self::Organizations),
+            Self::Extensions => Some(Self::CapabilityExtensions),
+            Self::CapabilityExtensions => Some(Self::Organizations),
             Self::Organizations => Some(Self::Invocations),
             Self::Invocations => Some(Self::DeadLetters),
             Self::DeadLetters => Some(Self::KeyCheck),
@@ -100,7 +103,7 @@ pub async fn page(calls: &Calls, cursor: Option<&str>, mode: Mode) -> Outcome<Pa
     };
     let mut page = Page { current: ports.keyring.current(), ..Page::default() };
     let next = match part {
-        Part::Extensions | Part::Organizations | Part::Invocations => {
+        Part::Extensions | Part::CapabilityExtensions | Part::Organizations | Part::Invocations => {
             let (items, next) = items(ports, part, at).await?;
             for (key, item) in items {
                 visit(calls, &mut page, part, &key, item, mode).await?;
@@ -143,11 +146,14 @@ async fn items(
     let prefix = match part {
         Part::Organizations => keys::ALL_SETTINGS,
         Part::Invocations => keys::ALL_INVOCATIONS,
-        Part::Extensions | Part::DeadLetters | Part::KeyCheck => {
-            let query =
-                Query { from: cursor.unwrap_or_default(), ..Query::prefix(keys::EXTENSIONS, "") };
+        Part::Extensions | Part::CapabilityExtensions | Part::DeadLetters | Part::KeyCheck => {
+            let partition = match part {
+                Part::CapabilityExtensions => keys::CAPABILITY_EXTENSIONS,
+                _ => keys::EXTENSIONS,
+            };
+            let query = Query { from: cursor.unwrap_or_default(), ..Query::prefix(partition, "") };
             let page = ports.store.query(query).await?;
-            let key = |(sort, item)| (Key::new(keys::EXTENSIONS, sort), item);
+            let key = |(sort, item)| (Key::new(partition, sort), item);
             return Ok((page.items.into_iter().map(key).collect(), page.next));
         }
     };
@@ -203,6 +209,7 @@ async fn due(
 ) -> Result<Due, Outage> {
     match part {
         Part::Extensions => definition(calls.ports(), key, item, mode),
+        Part::CapabilityExtensions => webhook(calls.ports(), key, item, mode),
         Part::Organizations => setting(calls.ports(), page, key, item, mode),
         Part::Invocations => calls.reseal_record(item, mode).await,
         Part::DeadLetters | Part::KeyCheck => Ok(Due::Nothing),
@@ -217,6 +224,16 @@ fn definition(ports: &Ports, key: &Key, item: &Item, mode: Mode) -> Result<Due, 
     let with = secrets.find_map(|sealed| sealed.key_id().filter(|with| *with != current));
     decide(ports, with, mode, || {
         let new = extensions::resealed(ports, &definition)?;
+        Ok(new.map(|new| replace(key, item, stored::bytes(&new))))
+    })
+}
+
+/// The password of a capability extension.
+fn webhook(ports: &Ports, key: &Key, item: &Item, mode: Mode) -> Result<Due, Outage> {
+    let extension: capability::model::Extension = stored::read(item, &key.sort)?;
+    let password = extension.webhook.as_ref().map(|credentials| &credentials.password);
+    decide(ports, password.and_then(|sealed| sealed.key_id()), mode, || {
+        let new = capability::extensions::resealed(ports, &extension)?;
         Ok(new.map(|new| replace(key, item, stored::bytes(&new))))
     })
 }

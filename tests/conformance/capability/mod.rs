@@ -1,10 +1,23 @@
 //! Cases of capability extensions (the Chaster contract): what happens between partners on a lock, and over which
 //! requests, so that each is a Rust function over a [`scene`](scene::Scene).
 
+mod answers;
+mod availability;
+mod chains;
 mod codes;
+mod concurrency;
+mod control;
+mod events;
+mod keys;
 mod manifests;
+mod options;
+mod order;
 pub(crate) mod partners;
+mod rates;
+mod records;
 mod scene;
+mod trouble;
+mod webhooks;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -59,10 +72,25 @@ where
     Case { clauses, name, on_dynamo: false, run }
 }
 
-/// Every case.
+/// Every case. Those that touch the store in ways of their own run on an emulator too: counters, claims, ranges, leases.
 pub(crate) fn cases() -> Vec<Case> {
-    let on_dynamo = |cases: Vec<Case>| cases.into_iter().map(Case::on_dynamo);
-    let mut all = codes::cases();
-    all.extend(on_dynamo(Vec::new()));
+    let mut all = Vec::new();
+    for cases in [answers::cases(), availability::cases(), codes::cases(), control::cases()] {
+        all.extend(cases);
+    }
+    all.extend(order::cases());
+    all.extend(concurrency::cases());
+    all.extend(trouble::cases());
+    for cases in [
+        chains::cases(),
+        events::cases(),
+        keys::cases(),
+        options::cases(),
+        rates::cases(),
+        records::cases(),
+        webhooks::cases(),
+    ] {
+        all.extend(cases.into_iter().map(Case::on_dynamo));
+    }
     all
 }

@@ -178,11 +178,6 @@ impl Partners {
         self.let_go.send_replace(true);
     }
 
-    /// What is held from now on waits anew.
-    pub(crate) fn hold_again(&self) {
-        self.let_go.send_replace(false);
-    }
-
     /// Checks and keeps a message; answers how it is answered, and its input.
     fn receive(&self, request: &WebhookRequest) -> Result<(Answer, Value), String> {
         let mut state = self.state();

@@ -106,26 +106,7 @@ impl Scene {
         let mut body = manifest.clone();
         body["slug"] = json!(slug);
         let reply = self.send_manifest(slug, &body).await;
-        if reply.status == 404 {
-            return self.declare(slug, &body).await;
-        }
         assert_eq!(reply.status, 200, "{}", reply.body);
-    }
-
-    /// Stores a manifest: there is no endpoint for it yet.
-    async fn declare(&self, slug: &str, body: &Value) {
-        use annex_core::capability::{id::Slug, manifest, model::Extension};
-        use annex_core::ports::{Commit, When, Write};
-        let slug = Slug::parse(slug).expect("a slug");
-        let change = manifest::read(&slug, body.to_string().as_bytes()).expect("a manifest");
-        let key = annex_core::keys::capability_extension(&slug);
-        let store = &self.world.process.ports.store;
-        let item = store.get(&key).await.expect("a store").expect("an extension");
-        let mut extension: Extension = serde_json::from_slice(&item.data).expect("JSON");
-        extension.manifest = change.apply(&extension.manifest).expect("a manifest");
-        let data = serde_json::to_vec(&extension).expect("JSON");
-        let write = Write::Put { key, data, expires_at: None, when: When::Revision(item.revision) };
-        store.commit(Commit { writes: vec![write], ..Commit::default() }).await.expect("a store");
     }
 
     /// Sends a manifest.
@@ -263,13 +244,6 @@ impl Scene {
         assert_eq!(reply.status, 200, "{}", reply.body);
         let lines = reply.body["results"].as_array().cloned().unwrap_or_default();
         lines.into_iter().filter(|line| line["type"] == kind).collect()
-    }
-
-    /// Sends requests side by side, each to one of the processes in turn.
-    pub(crate) async fn side_by_side(&self, calls: Vec<Call>, other: &Process) -> Vec<Reply> {
-        let routers = [self.world.process.router(), other.router()];
-        let sent = calls.into_iter().zip(routers.iter().cycle());
-        futures_util::future::join_all(sent.map(|(call, router)| call.send(router))).await
     }
 
     /// Begins a request that another waits beside.

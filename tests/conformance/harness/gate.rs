@@ -77,6 +77,8 @@ impl Life {
 struct State {
     calls: Vec<String>,
     plan: Option<(usize, Fault)>,
+    /// Where the order in which calls go on is random: the last number.
+    random: Option<u64>,
 }
 
 /// Counts the calls of all processes of a world, and says which is disturbed.
@@ -97,7 +99,25 @@ impl Gate {
 
     /// Counts anew, and disturbs the call of this number, counted from 0.
     pub(crate) fn arm(&self, plan: Option<(usize, Fault)>) {
-        *self.state() = State { calls: Vec::new(), plan };
+        let mut state = self.state();
+        *state = State { calls: Vec::new(), plan, random: state.random };
+    }
+
+    /// From now on calls go on in a random order.
+    pub(crate) fn shuffle(&self, seed: u64) {
+        self.state().random = Some(seed);
+    }
+
+    /// Others go on, for a random while.
+    async fn others(&self) {
+        let mut times = 0;
+        if let Some(seed) = &mut self.state().random {
+            *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040);
+            times = *seed >> 61;
+        }
+        for _ in 0..times {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// What was called since then.
@@ -128,7 +148,12 @@ impl Gate {
         life.goes_on().await;
         let failed = || Outage::new(format!("told to fail: {what}"));
         match self.count(what) {
-            None => call.await,
+            None => {
+                self.others().await;
+                let answer = call.await;
+                self.others().await;
+                answer
+            }
             Some(Fault::DieBefore) => life.die().await,
             Some(Fault::DieAfter) => {
                 let _unheard = call.await;

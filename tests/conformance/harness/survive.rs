@@ -187,7 +187,7 @@ impl World {
     }
 
     /// Lets everything happen, however often the one process dies meanwhile.
-    async fn settle_alone(&mut self) -> Result<(), String> {
+    pub(crate) async fn settle_alone(&mut self) -> Result<(), String> {
         loop {
             let life = self.process.life.clone();
             let settled = tokio::select! {
@@ -203,7 +203,7 @@ impl World {
     }
 
     /// Starts a process anew that has died.
-    fn revive(&mut self) {
+    pub(crate) fn revive(&mut self) {
         if self.process.life.is_over() {
             if self.site.processes == Processes::One {
                 self.restart();

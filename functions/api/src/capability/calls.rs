@@ -19,7 +19,7 @@ use utoipa_axum::routes;
 use crate::extract::Whole;
 use crate::{App, Authed, Fields, Params, json_bytes};
 
-use super::{ContractResult, Developer, Refused};
+use super::{Body, ContractResult, Developer, MixedResult, Refused};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -81,7 +81,7 @@ async fn command(
     State(app): State<App>,
     developer: Developer,
     Params((session, capability)): Params<(String, String)>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     run(app, origin, CallRequest { capability, query: false, body }).await
@@ -99,7 +99,7 @@ async fn query(
     State(app): State<App>,
     developer: Developer,
     Params((session, capability)): Params<(String, String)>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     run(app, origin, CallRequest { capability, query: true, body }).await
@@ -120,10 +120,10 @@ async fn command_as(
     Authed(caller): Authed,
     Params((oid, lock, who, capability)): Params<(String, String, String, String)>,
     Whole(body): Whole,
-) -> ContractResult {
+) -> MixedResult {
     let origin = person(&oid, &lock, &who)?;
     caller.require(origin.oid, permission::EXT_REQUEST)?;
-    run(app, origin, CallRequest { capability, query: false, body }).await
+    Ok(run(app, origin, CallRequest { capability, query: false, body }).await?)
 }
 
 /// Call a query on a lock as its wearer or its keyholder. Needs `ext.request`.
@@ -141,10 +141,10 @@ async fn query_as(
     Authed(caller): Authed,
     Params((oid, lock, who, capability)): Params<(String, String, String, String)>,
     Whole(body): Whole,
-) -> ContractResult {
+) -> MixedResult {
     let origin = person(&oid, &lock, &who)?;
     caller.require(origin.oid, permission::EXT_REQUEST)?;
-    run(app, origin, CallRequest { capability, query: true, body }).await
+    Ok(run(app, origin, CallRequest { capability, query: true, body }).await?)
 }
 
 /// Read the record of a call that the extension made or received.
@@ -174,7 +174,7 @@ async fn options(
     State(app): State<App>,
     developer: Developer,
     Params(session): Params<String>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     let choices: Arc<str> = app.calls.capabilities().options(&origin, &body).await?;
@@ -191,7 +191,7 @@ async fn emit(
     State(app): State<App>,
     developer: Developer,
     Params(session): Params<String>,
-    Whole(body): Whole,
+    Body(body): Body,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
     Ok(json_bytes(StatusCode::CREATED, app.calls.capabilities().emit(&origin, &body).await?))

@@ -18,7 +18,7 @@ use crate::App;
 
 pub(crate) use bodies::Body;
 pub(crate) use definitions::{ExtensionView, create, delete, find, list, replace};
-pub(crate) use refused::{ContractResult, Developer, PREFIX, Refused, refuses};
+pub(crate) use refused::{ContractResult, Developer, MixedResult, PREFIX, Refused, refuses};
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

@@ -61,6 +61,28 @@ impl IntoResponse for Refused {
     }
 }
 
+/// What a handler answers that calls for an organization.
+pub(crate) type MixedResult = Result<Response, Mixed>;
+
+/// A refusal outside of the contract's endpoints: only the contract's own codes have its shape there.
+#[derive(Debug)]
+pub(crate) struct Mixed(Refused);
+
+impl<T: Into<Refused>> From<T> for Mixed {
+    fn from(refused: T) -> Self {
+        Self(refused.into())
+    }
+}
+
+impl IntoResponse for Mixed {
+    fn into_response(self) -> Response {
+        match self.0.0 {
+            Refusal::Other(fault) => Failure(fault).into_response(),
+            refusal => Refused(refusal).into_response(),
+        }
+    }
+}
+
 /// A fault of no handler in the shape that belongs to the path.
 pub(crate) fn refuses(path: &str, fault: Fault) -> Response {
     match path.starts_with(PREFIX) {

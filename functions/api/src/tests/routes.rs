@@ -11,6 +11,15 @@ use super::platform::Platform;
 
 /// Every route. A new one is added here, so that nobody adds or loses one unawares.
 const ROUTES: &[&str] = &[
+    "POST /v1/orgs/{oid}/scopes/lock/{lock_id}/{person}/queries/{id}",
+    "POST /v1/orgs/{oid}/scopes/lock/{lock_id}/{person}/commands/{id}",
+    "POST /api/extensions/sessions/{session_id}/queries/{id}",
+    "POST /api/extensions/sessions/{session_id}/options",
+    "POST /api/extensions/sessions/{session_id}/events",
+    "POST /api/extensions/sessions/{session_id}/commands/{id}",
+    "GET /api/extensions/sessions/{session_id}/invocations/{invocation_id}",
+    "GET /api/extensions/sessions/{session_id}/events",
+    "GET /api/extensions/sessions/{session_id}/capabilities",
     "DELETE /v1/orgs/{oid}/scopes/lock/{lockId}/sessions/{sessionId}",
     "GET /api/extensions/sessions/{sessionId}",
     "GET /api/extensions/sessions/{sessionId}/pillory/status",
@@ -162,7 +171,7 @@ async fn the_router_answers_every_described_operation_and_asks_for_a_token() {
             assert!(!answer.text.contains("there is no route"), "{route}");
             assert!([200, 400, 404].contains(&answer.status.as_u16()), "{route}: {answer:?}");
         } else if path.starts_with("/api/extensions/") {
-            let text = r#"{"code":"unauthorized","message":"a token is needed","statusCode":401}"#;
+            let text = r#"{"statusCode":401,"code":"unauthorized","message":"a token is needed"}"#;
             assert_eq!((answer.status.as_u16(), answer.text.as_str()), (401, text), "{route}");
             assert_eq!(answer.headers["www-authenticate"], "Bearer");
         } else {

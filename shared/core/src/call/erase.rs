@@ -11,10 +11,13 @@
 
 use std::time::Duration;
 
+use crate::capability::id::Slug;
+use crate::capability::model::Session;
+use crate::capability::sessions::all_indexes;
 use crate::extensions;
 use crate::fault::{Code, Fault};
 use crate::ids::{ExtensionName, Oid};
-use crate::keys;
+use crate::keys::{self, Scoped};
 use crate::limits::{COMMIT_WRITES_MAX, QUEUE_DELAY_MAX, REMOVED_INSTALL_GRACE};
 use crate::model::{ApiKey, Area, Deletion, DeletionStep, Org, Subscription};
 use crate::orgs::{api_key_names, area_page};
@@ -166,6 +169,12 @@ struct Mark {
 fn removal(oid: Oid, key: &Key, item: &Item) -> Vec<Write> {
     let delete = |key| Write::Delete { key, when: When::Always };
     let mut writes = vec![delete(key.clone())];
+    if let Some((_, Scoped::Session(slug))) = keys::scoped(&key.partition, &key.sort)
+        && let Ok(slug) = Slug::parse(slug)
+        && let Ok(session) = stored::read::<Session>(item, &key.sort)
+    {
+        writes.extend(all_indexes(&slug, &session.id).map(delete));
+    }
     if key.partition != keys::settings(oid) {
         return writes;
     }

@@ -101,6 +101,40 @@ pub fn choices(oid: Oid, lock: &LockId, parts: &[&str]) -> Key {
     Key::new(format!("{}#choices", lock_partition(oid, lock)), digest_hex(&parts))
 }
 
+/// What an item of a lock is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scoped<'a> {
+    /// The lock itself.
+    Lock,
+    /// The session of the extension of this slug.
+    Session(&'a str),
+    /// A line of its history.
+    Line,
+    /// An event.
+    Event,
+    /// The record of a call.
+    Call,
+    /// Counters, and what waits to be delivered.
+    Passing,
+}
+
+/// The lock of an item of [`scopes`], and what the item is.
+pub fn scoped<'a>(partition: &'a str, sort: &'a str) -> Option<(&'a str, Scoped<'a>)> {
+    let (_, rest) = partition.strip_prefix("scope#")?.split_once("#lock#")?;
+    let (lock, part) = rest.split_once('#').unwrap_or((rest, ""));
+    let found = match part.split('#').next()? {
+        "" => match sort.strip_prefix(LOCK_SESSIONS) {
+            Some(slug) => Scoped::Session(slug),
+            None => Scoped::Lock,
+        },
+        "history" => Scoped::Line,
+        "events" => Scoped::Event,
+        "call" => Scoped::Call,
+        _ => Scoped::Passing,
+    };
+    Some((lock, found))
+}
+
 /// Who drains an outbox at the moment.
 pub fn outbox_lease(oid: Oid, lock: &LockId, slug: &Slug) -> Key {
     Key::new(outbox(oid, lock, slug), "lease")
@@ -112,4 +146,27 @@ pub const OUTBOX_ENTRIES: &str = "entry#";
 /// Sort key of the first entry of an outbox that is due at this time; one that was never tried is due at zero.
 pub fn outbox_due(at: Timestamp) -> String {
     format!("{OUTBOX_ENTRIES}{:015}#", at.millis().max(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_of_a_lock_is_known_by_its_key() {
+        let oid = Oid::new(uuid::Uuid::nil());
+        let (id, slug) = (LockId::parse("l-1").unwrap(), Slug::parse("dice").unwrap());
+        let check = |key: &Key, expected: Scoped<'_>| {
+            assert_eq!(scoped(&key.partition, &key.sort), Some(("l-1", expected)), "{key:?}");
+            assert!(key.partition.starts_with(&scopes(oid)), "{key:?}");
+        };
+        check(&lock(oid, &id), Scoped::Lock);
+        check(&session(oid, &id, &slug), Scoped::Session("dice"));
+        check(&Key::new(history(oid, &id), "x"), Scoped::Line);
+        check(&Key::new(lock_events(oid, &id), "x"), Scoped::Event);
+        check(&capability_call(oid, &id, "x"), Scoped::Call);
+        check(&rate_window(oid, &id, Timestamp::from_secs(0)), Scoped::Passing);
+        check(&outbox_lease(oid, &id, &slug), Scoped::Passing);
+        assert_eq!(scoped("org#x", "lock"), None);
+    }
 }

@@ -16,6 +16,7 @@ fn place(oid: Oid, area: Area) -> Place {
         Area::Invocations => Place::Prefix(keys::invocations(oid)),
         Area::Telemetry => Place::Prefix(keys::telemetry_days(oid)),
         Area::EventPosts => Place::Prefix(keys::event_posts(oid)),
+        Area::Scopes => Place::Prefix(keys::scopes(oid)),
         Area::Errors => Place::Partition(keys::errors(oid)),
         Area::Usage => Place::Partition(keys::usage(oid)),
         Area::Metered => Place::Partition(keys::metered_reports(oid)),

@@ -10,7 +10,7 @@ use crate::call::Calls;
 use crate::cursor;
 use crate::fault::{Code, Fault, Outcome};
 use crate::ids::Oid;
-use crate::keys;
+use crate::keys::{self, Scoped};
 use crate::limits::PAGE_ITEMS_MAX;
 use crate::model::{ApiKey, Area, HiveData, HiveRecord, InstallationKey, Org, Subscription};
 use crate::org_errors;
@@ -38,7 +38,7 @@ pub const PERMISSIONS: &[&str] = &[
 /// The parts of an organization that are exported, in order. Marks by which repeats are known are not: they tell nothing
 /// that is not elsewhere.
 const AREAS: &[Area] =
-    &[Area::Settings, Area::Errors, Area::Usage, Area::Telemetry, Area::Invocations];
+    &[Area::Settings, Area::Errors, Area::Usage, Area::Telemetry, Area::Invocations, Area::Scopes];
 
 /// A page of an export. It may be empty while there is more: only `next` tells.
 #[derive(Debug, Serialize)]
@@ -64,7 +64,8 @@ impl Cursor {
 }
 
 /// A page of everything that is kept of an organization: itself, API keys without their hashes, subscriptions, hive
-/// records (of sealed ones not the data), installation keys, errors, usage counters, telemetry, invocation records.
+/// records (of sealed ones not the data), installation keys, errors, usage counters, telemetry, invocation records, locks
+/// with their sessions, history, events and calls.
 pub async fn export(calls: &Calls, oid: Oid, cursor: Option<&str>) -> Outcome<ExportPage> {
     let ports = calls.ports();
     super::get(ports, oid).await?;
@@ -128,6 +129,7 @@ async fn entry(
             tagged("event", Event { event })?
         }
         Area::Invocations => tagged("invocation", calls.exported(item).await?)?,
+        Area::Scopes => scoped(key, item)?,
         Area::EventPosts | Area::Metered => None,
     })
 }
@@ -135,6 +137,28 @@ async fn entry(
 #[derive(Serialize)]
 struct Event {
     event: Box<RawValue>,
+}
+
+/// Something of a lock as it is stored, by where it lies. What waits to be delivered, and what counts against rates, is
+/// gone within minutes, and is not exported.
+fn scoped(key: &Key, item: &Item) -> Result<Option<Box<RawValue>>, Outage> {
+    let kind = match keys::scoped(&key.partition, &key.sort) {
+        Some((_, Scoped::Lock)) => "lock",
+        Some((_, Scoped::Session(_))) => "session",
+        Some((_, Scoped::Line)) => "history_line",
+        Some((_, Scoped::Event)) => "lock_event",
+        Some((_, Scoped::Call)) => "capability_call",
+        Some((_, Scoped::Passing)) | None => return Ok(None),
+    };
+    let lock = keys::scoped(&key.partition, &key.sort).map(|(lock, _)| lock);
+    let record: Box<RawValue> = stored::read(item, &key.sort)?;
+    tagged(kind, Stored { lock, record })
+}
+
+#[derive(Serialize)]
+struct Stored<'a> {
+    lock: Option<&'a str>,
+    record: Box<RawValue>,
 }
 
 fn usage(sort: &str, item: &Item) -> Result<Option<Box<RawValue>>, Outage> {

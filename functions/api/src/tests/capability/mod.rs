@@ -3,6 +3,7 @@
 mod definitions;
 mod operations;
 mod sessions;
+mod tenants;
 
 use annex_core::ids::Oid;
 use serde_json::{Value, json};

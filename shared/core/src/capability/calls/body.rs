@@ -21,8 +21,8 @@ pub(super) struct Body<'a> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Members<'a> {
-    #[serde(borrow, default)]
-    input: Option<&'a RawValue>,
+    #[serde(borrow, default = "nothing")]
+    input: &'a RawValue,
     #[serde(default)]
     actor: Option<String>,
     #[serde(default)]
@@ -41,12 +41,17 @@ impl<'a> Body<'a> {
             return Err(bad(format!("idempotencyKey has 1 to {most} bytes")));
         }
         Ok(Self {
-            input: members.input.map_or("{}", RawValue::get),
+            input: members.input.get(),
             actor: members.actor.as_deref().map(actor).transpose()?,
             idempotency_key: key,
             causation_id: members.causation_id,
         })
     }
+}
+
+/// What stands for an input or a payload that is not given: null is one that is.
+pub(in crate::capability) fn nothing() -> &'static RawValue {
+    serde_json::from_str("{}").expect("an empty object is JSON")
 }
 
 /// Reads the members of a body that is an object. Values that stay text are not looked into, however deep they are.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::capability::calls::body::{actor, members};
+use crate::capability::calls::body::{actor, members, nothing};
 use crate::capability::calls::{Asker, NotAdmitted, Origin};
 use crate::capability::history::{self, HistoryLine};
 use crate::capability::id::{Qualified, RESERVED_NAMESPACES};
@@ -38,8 +38,8 @@ struct Emitted<'a> {
 struct Body<'a> {
     #[serde(rename = "type")]
     event: String,
-    #[serde(borrow, default)]
-    payload: Option<&'a RawValue>,
+    #[serde(borrow, default = "nothing")]
+    payload: &'a RawValue,
     #[serde(default)]
     actor: Option<String>,
     #[serde(default)]
@@ -77,10 +77,8 @@ impl Capabilities {
         }
         let id = format!("{EVENT_ID}{}", ports.ids.uuid().simple());
         let link = self.link(origin, &id, body.causation_id.as_deref(), true).await?;
-        let payload = body.payload.map_or("{}", RawValue::get);
-        compiled.check_payload(payload.as_bytes())?;
-        let payload =
-            RawValue::from_string(payload.to_owned()).map_err(|_| Refusal::InvalidPayload)?;
+        compiled.check_payload(body.payload.get().as_bytes())?;
+        let payload = body.payload.to_owned();
         let record = EventRecord {
             id,
             event,

@@ -116,10 +116,11 @@ impl Rates {
         }
     }
 
-    /// Counts one for an extension without a limit of its own: a chain that it started was too deep (CH-059). For the lock
-    /// the caller has counted it already. Where that
-    /// makes more than [`EXTENSION_RATE_MAX`] in this minute, the extension is blocked. In a block nothing is counted, so
-    /// that whoever has waited for its end is served.
+    /// Counts one for an extension without a limit of its own: a chain that it started was too deep (CH-059). For the
+    /// lock the caller has counted it already.
+    ///
+    /// Where that makes more than [`EXTENSION_RATE_MAX`] in this minute, the extension is blocked. In a block nothing is
+    /// counted, so that whoever has waited for its end is served.
     pub async fn charge(&self, oid: Oid, lock: &LockId, slug: &Slug) -> Result<(), Outage> {
         let now = self.ports.clock.now();
         let place = Place { oid, lock: lock.clone(), extension: slug.clone() };

@@ -155,7 +155,7 @@ async fn an_extension_without_an_endpoint_or_that_is_gone_gets_nothing() {
 
 #[tokio::test]
 async fn a_receiver_that_hangs_holds_its_own_lock_only() {
-    let mut world = World::new(true).await;
+    let world = World::new(true).await;
     world.register("slow", true).await;
     world.register("dice", true).await;
     for (slug, lock) in [("slow", "l-1"), ("slow", "l-2"), ("dice", "l-1")] {
