@@ -1,7 +1,8 @@
 //! The pages for people: their examples run, their JSON is JSON, their links lead somewhere, their tables are whole.
 //!
 //! Blocks marked `sh` run, in their order and in one shell for each page, against a platform and the sample extension
-//! that were just started. A page speaks of the addresses that both have unless told otherwise.
+//! that were just started. A page speaks of the addresses that both have unless told otherwise, and of the one of the
+//! sample pair, which a page starts for itself.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails where it stands")]
 
@@ -11,6 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use annex_core::auth::permission;
+use annex_core::capability::refusal::Refusal;
 use annex_core::fault::Code;
 use annex_tests::markdown::{Block, anchors, blocks, links};
 use annex_tests::process::Annex;
@@ -18,6 +20,7 @@ use annex_tests::repository;
 
 const PLATFORM: &str = "http://127.0.0.1:8080";
 const EXTENSION: &str = "http://127.0.0.1:9090";
+const PAIR: &str = "127.0.0.1:9091";
 const SHARED_SECRET: &str = "0123456789abcdef0123456789abcdef0123456789abcdef";
 
 /// How long the examples of one page may take.
@@ -44,7 +47,9 @@ fn is_there(tool: &str) -> bool {
 
 /// The script of a page: what can run of it, with a line before each block that says where it stands.
 fn script(path: &str, found: &[Block], vendor: bool) -> String {
-    let mut script = String::from("set -euo pipefail\n");
+    // What a page starts in the background ends with it.
+    let mut script =
+        String::from("set -euo pipefail\ntrap 'kill $(jobs -p) 2>kill.log || true' EXIT\n");
     for block in found.iter().filter(|block| block.info == "sh") {
         if !vendor && block.text.contains("limacharlie ") {
             println!("{path}:{}: skipped, the vendor's command line is not installed", block.line);
@@ -67,6 +72,7 @@ fn run(path: &str) {
     std::fs::create_dir(at("bin")).unwrap();
     let program = env!("CARGO_BIN_EXE_annex-child");
     std::os::unix::fs::symlink(program, at("bin/annex")).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pair-child"), at("bin/pair")).unwrap();
 
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
@@ -77,13 +83,19 @@ fn run(path: &str) {
     let vendor = vendor_tools();
     let script = script(path, &blocks(&page(path)), vendor.is_some())
         .replace(PLATFORM, &format!("http://{}", platform.address))
-        .replace(EXTENSION, &extension);
+        .replace(EXTENSION, &extension)
+        .replace(PAIR, &free_address());
     let mut folders = vec![at("bin")];
     folders.extend(vendor);
     folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
     let transcript = bash(folder.path(), &script, &folders);
     assert!(transcript.ends_with("== done\n"), "{transcript}\n-- log\n{}", platform.log());
     println!("{transcript}");
+}
+
+/// An address that nobody listens on.
+fn free_address() -> String {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
 /// What a script wrote in a shell that has nothing of this process's environment but `PATH`.
@@ -143,6 +155,11 @@ fn examples_of_webhook_extensions_run() {
 }
 
 #[test]
+fn examples_of_capability_extensions_run() {
+    run("docs/capability-extensions.md");
+}
+
+#[test]
 fn blocks_say_what_they_hold_and_json_is_json() {
     for file in repository::files().iter().filter(|file| file.path.ends_with(".md")) {
         for block in blocks(&file.text) {
@@ -191,16 +208,27 @@ fn the_page_of_errors_has_every_code_with_its_status_and_meaning() {
 }
 
 #[test]
-fn the_page_of_the_api_names_every_permission_and_route() {
-    let page = page("docs/api.md");
+fn the_page_of_capability_extensions_has_every_refusal_with_its_status_and_meaning() {
+    let rows = Refusal::TABLE.iter().map(|(status, code, meaning)| {
+        let meaning = meaning.trim();
+        format!("| `{code}` | {status} | {meaning} |\n")
+    });
+    let table: String = rows.collect();
+    let path = "docs/capability-extensions.md";
+    assert!(page(path).contains(&table), "{path} must hold:\n{table}");
+}
+
+#[test]
+fn the_pages_of_the_api_name_every_permission_and_route() {
+    let page = page("docs/api.md") + &page("docs/capability-extensions.md");
     for word in permission::ALL {
-        assert!(page.contains(&format!("`{word}`")), "docs/api.md does not name {word}");
+        assert!(page.contains(&format!("`{word}`")), "no page names {word}");
     }
     let document: serde_json::Value = serde_json::from_str(api::document()).unwrap();
     for (path, item) in document["paths"].as_object().unwrap() {
         for method in item.as_object().unwrap().keys() {
             let route = format!("`{} {path}`", method.to_uppercase());
-            assert!(page.contains(&route), "docs/api.md does not name {route}");
+            assert!(page.contains(&route), "no page names {route}");
         }
     }
 }
