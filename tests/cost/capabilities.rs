@@ -1,5 +1,7 @@
 //! The scenarios of capability extensions: three of them on one lock.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, ensure};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -130,8 +132,8 @@ pub(crate) async fn rate_limited(stack: &mut Stack) -> anyhow::Result<Bill> {
 /// Choices that were asked for a moment ago.
 pub(crate) async fn options(stack: &mut Stack) -> anyhow::Result<Bill> {
     let lock = Lock::new(stack).await?;
-    // The set-up has asked once; every other request is counted ahead.
-    lock.choose(stack).await?;
+    // In a new minute every other request is counted ahead, by the one before it.
+    stack.clock.advance(Duration::from_secs(60));
     lock.choose(stack).await?;
     stack.observe();
     lock.choose(stack).await?;

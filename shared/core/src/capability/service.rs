@@ -24,7 +24,7 @@ pub struct Capabilities {
 pub(super) struct Inner {
     pub(super) ports: Ports,
     pub(super) rates: Rates,
-    /// By slug: the newest revision that was read.
+    /// The newest version that was read.
     extensions: Cache<Slug, Arc<Known>>,
     pub(super) options: Cache<String, Choices>,
     /// Calls under way in this process, by target.
@@ -37,8 +37,9 @@ pub struct Known {
     pub extension: Extension,
     /// Its manifest, with compiled schemas.
     pub compiled: Compiled,
-    /// The revision of its item.
-    revision: u64,
+    /// What it was read from. A revision would not do: it starts anew with an extension that was withdrawn and registered
+    /// again.
+    data: Vec<u8>,
     /// About what it takes in memory, in bytes.
     weight: u32,
 }
@@ -85,14 +86,14 @@ impl Capabilities {
             return Ok(None);
         };
         if let Some(known) = self.inner.extensions.get(slug).await
-            && known.revision == item.revision
+            && known.data == item.data
         {
             return Ok(Some(known));
         }
         let extension: Extension = stored::read(&item, slug.as_str())?;
         let compiled = Compiled::new(&extension.manifest);
         let weight = u32::try_from(compiled.bytes() + 2 * item.data.len()).unwrap_or(u32::MAX);
-        let known = Arc::new(Known { extension, compiled, revision: item.revision, weight });
+        let known = Arc::new(Known { extension, compiled, data: item.data, weight });
         self.inner.extensions.insert(slug.clone(), known.clone()).await;
         Ok(Some(known))
     }
