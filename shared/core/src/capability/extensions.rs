@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -131,7 +131,7 @@ impl CredentialsInput {
 }
 
 /// What the password of an extension's webhooks is bound to.
-pub(super) fn binding(slug: &Slug) -> [&str; 2] {
+fn binding(slug: &Slug) -> [&str; 2] {
     ["capability-webhook", slug.as_str()]
 }
 
@@ -290,17 +290,15 @@ fn slug_of(token: &str) -> Option<Slug> {
     (secret.len() == TOKEN_SECRET_CHARS).then(|| Slug::parse(slug).ok())?
 }
 
-/// The value of the `Authorization` header that calls and webhooks of an extension carry; `None`: it has no
-/// credentials.
-pub fn authorization(
+/// The Basic credentials of an extension: `<username>:<password>`; `None`: it has none.
+pub fn credentials(
     ports: &Ports,
     extension: &Extension,
 ) -> Result<Option<Zeroizing<String>>, Outage> {
     let Some(credentials) = &extension.webhook else { return Ok(None) };
     let binding = binding(&extension.slug);
     let password = seal::open_text(&*ports.keyring, &binding, &credentials.password)?;
-    let plain = Zeroizing::new(format!("{}:{}", credentials.username, password.as_str()));
-    Ok(Some(Zeroizing::new(format!("Basic {}", STANDARD.encode(plain.as_bytes())))))
+    Ok(Some(Zeroizing::new(format!("{}:{}", credentials.username, password.as_str()))))
 }
 
 /// The extension with its password sealed anew by the current key; `None` where that sealed it.

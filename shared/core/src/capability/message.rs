@@ -4,17 +4,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::Serialize;
-use zeroize::Zeroizing;
 
 use crate::limits::{CAPABILITY_ANSWER_BYTES_MAX, CAPABILITY_TIMEOUT};
 use crate::ports::{Outage, Ports, SendFault, WebhookAnswer, WebhookRequest};
 use crate::redact::Redactor;
-use crate::seal;
 use crate::trace::{TRACEPARENT_HEADER, Trace};
 
-use super::extensions::binding;
+use super::extensions::credentials;
 use super::id::Slug;
-use super::model::{Credentials, Extension};
+use super::model::Extension;
 
 /// Every message to an extension.
 #[derive(Serialize)]
@@ -52,9 +50,9 @@ pub(super) async fn post<T: Serialize>(
     };
     let body = serde_json::to_vec(&envelope).expect("a message can be written as JSON");
     let mut headers = vec![("content-type", "application/json".to_owned())];
-    if let Some(credentials) = &extension.webhook {
-        let pair = pair(credentials, &password(ports, &extension.slug, credentials)?);
-        headers.push(("authorization", format!("Basic {}", STANDARD.encode(pair.as_bytes()))));
+    if let Some(credentials) = credentials(ports, extension)? {
+        headers
+            .push(("authorization", format!("Basic {}", STANDARD.encode(credentials.as_bytes()))));
     }
     if let Some(trace) = trace {
         headers.push((TRACEPARENT_HEADER, trace.header(ports.ids.random())));
@@ -71,23 +69,9 @@ pub(super) async fn post<T: Serialize>(
 
 /// Hides an extension's credentials in its own answer: that goes to another one.
 pub(super) fn redactor(ports: &Ports, extension: &Extension) -> Result<Redactor, Outage> {
-    let Some(credentials) = &extension.webhook else { return Ok(Redactor::default()) };
-    let password = password(ports, &extension.slug, credentials)?;
-    let name = "webhook.password".to_owned();
-    Ok(Redactor::new([
-        (name.clone(), pair(credentials, &password).to_string()),
-        (name, password.to_string()),
-    ]))
-}
-
-fn password(
-    ports: &Ports,
-    slug: &Slug,
-    credentials: &Credentials,
-) -> Result<Zeroizing<String>, Outage> {
-    seal::open_text(ports.keyring.as_ref(), &binding(slug), &credentials.password)
-}
-
-fn pair(credentials: &Credentials, password: &str) -> Zeroizing<String> {
-    Zeroizing::new(format!("{}:{password}", credentials.username))
+    let Some(credentials) = credentials(ports, extension)? else { return Ok(Redactor::default()) };
+    // A username holds no colon.
+    let password = credentials.split_once(':').map_or("", |(_, password)| password);
+    let hidden = [credentials.as_str(), password];
+    Ok(Redactor::new(hidden.map(|text| ("webhook.password".to_owned(), text.to_owned()))))
 }

@@ -44,7 +44,8 @@ pub const CAPABILITY_DEPTH_MAX: u32 = 8;
 /// Calls of one target extension in progress at a time in one process, unless set otherwise (CH-035).
 pub const PARTNER_CALLS_MAX: usize = 16;
 
-/// How long an invoked extension may take to answer, its body included (CH-060).
+/// How long an invoked extension may take to answer, its body included (CH-060), and how long it may take to accept a
+/// webhook.
 pub const CAPABILITY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Largest answer of an invoked extension, in bytes (CH-061).
@@ -88,9 +89,6 @@ pub const HIDDEN_EVENT_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
 pub const LOCK_EVENTS_LISTED_MAX: usize = 100;
 
 // --- Documented webhooks ---
-
-/// How long an extension may take to take a documented webhook.
-pub const EXTENSION_WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Attempts of a documented webhook, the first included.
 pub const EXTENSION_WEBHOOK_ATTEMPTS_MAX: u32 = 5;

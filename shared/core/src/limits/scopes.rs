@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    COMMIT_WRITES_MAX, EXTENSION_WEBHOOK_ATTEMPTS_MAX, EXTENSION_WEBHOOK_RETRY_DELAY,
-    EXTENSION_WEBHOOK_TIMEOUT, ITEM_BYTES_MAX, LEASE, QUEUE_DELAY_MAX,
+    CAPABILITY_TIMEOUT, COMMIT_WRITES_MAX, EXTENSION_WEBHOOK_ATTEMPTS_MAX,
+    EXTENSION_WEBHOOK_RETRY_DELAY, ITEM_BYTES_MAX, LEASE, QUEUE_DELAY_MAX,
 };
 
 /// Largest `config`, `data` or `metadata` of a session, in bytes of JSON text.
@@ -69,7 +69,7 @@ pub const OUTBOX_WATCH: Duration = Duration::from_secs(30);
 pub const OUTBOX_RETENTION: Duration = Duration::from_secs(30 * 86_400);
 
 const _: () = assert!(
-    DRAIN_MAX.as_secs() + EXTENSION_WEBHOOK_TIMEOUT.as_secs() < DRAIN_LEASE.as_secs()
+    DRAIN_MAX.as_secs() + CAPABILITY_TIMEOUT.as_secs() < DRAIN_LEASE.as_secs()
         && DRAIN_LEASE.as_secs() < LEASE.as_secs()
 );
 // Every delay between attempts travels as one message.

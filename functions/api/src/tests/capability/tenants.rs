@@ -99,6 +99,6 @@ async fn passwords_of_extensions_are_sealed_anew_with_the_ring() {
     let slug = annex_core::capability::id::Slug::parse("dice").unwrap();
     let ports = &scene.platform.app.ports;
     let dice = annex_core::capability::extensions::require(ports, &slug).await.unwrap();
-    let header = annex_core::capability::extensions::authorization(ports, &dice).unwrap().unwrap();
-    assert_eq!(header.as_str(), "Basic YW5uZXg6cDRzc3cwcmQ=");
+    let found = annex_core::capability::extensions::credentials(ports, &dice).unwrap().unwrap();
+    assert_eq!(found.as_str(), "annex:p4ssw0rd");
 }

@@ -3,31 +3,30 @@
 //! What fails is put off with a message of its own, and the others go on. A worker that dies leaves its lease, which runs
 //! out, and its message, which comes back: what it had not noted as delivered is delivered again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use zeroize::Zeroizing;
 
 use crate::call::deliver_message;
 use crate::fault::Fault;
 use crate::keys;
 use crate::limits::{
-    CAPABILITY_ANSWER_BYTES_MAX, DRAIN_AGAIN, DRAIN_LEASE, DRAIN_MAX,
-    EXTENSION_WEBHOOK_ATTEMPTS_MAX, EXTENSION_WEBHOOK_RETRY_DELAY, EXTENSION_WEBHOOK_TIMEOUT,
-    LEASE,
+    DRAIN_AGAIN, DRAIN_LEASE, DRAIN_MAX, EXTENSION_WEBHOOK_ATTEMPTS_MAX,
+    EXTENSION_WEBHOOK_RETRY_DELAY, LEASE,
 };
 use crate::org_errors;
 use crate::orgs::{self, Standing};
-use crate::ports::{
-    Commit, Committed, Item, Key, Outage, Ports, Query, QueueName, WebhookRequest, When, Write,
-};
+use crate::ports::{Commit, Committed, Item, Key, Outage, Ports, Query, QueueName, When, Write};
 use crate::stored;
 use crate::time::Timestamp;
 
 use super::super::extensions;
 use super::super::id::Qualified;
+use super::super::message;
+use super::super::model::Extension;
 use super::{Entry, Place, What, put};
 
 /// Entries that are read at a time.
@@ -153,27 +152,12 @@ async fn due(
     Ok(found)
 }
 
-/// Where the webhooks of an extension go.
-struct Target {
-    url: String,
-    authorization: Option<Zeroizing<String>>,
-}
-
 struct Drain<'a> {
     ports: &'a Ports,
     calls: &'a dyn EventCalls,
     place: &'a Place,
     /// `None`: the extension is gone, or receives nothing any more.
-    target: Option<Target>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Envelope<'a> {
-    event: &'a str,
-    data: &'a RawValue,
-    sent_at: String,
-    request_id: String,
+    target: Option<Arc<Extension>>,
 }
 
 impl<'a> Drain<'a> {
@@ -184,16 +168,7 @@ impl<'a> Drain<'a> {
     ) -> Result<Self, Outage> {
         let outage = |fault: Fault| Outage::new(fault.message);
         let found = extensions::recent(ports, &place.extension).await.map_err(outage)?;
-        let target = match found {
-            Some(found) => match found.extension.url.clone() {
-                Some(url) => {
-                    let authorization = extensions::authorization(ports, &found.extension)?;
-                    Some(Target { url, authorization })
-                }
-                None => None,
-            },
-            None => None,
-        };
+        let target = found.map(|found| found.extension).filter(|found| found.url.is_some());
         Ok(Self { ports, calls, place, target })
     }
 
@@ -216,7 +191,7 @@ impl<'a> Drain<'a> {
         let entry: Entry = stored::read(item, &key.sort)?;
         let outcome = match &entry.what {
             What::Event(event) => match &self.target {
-                Some(target) => self.send(target, event, &entry.data).await,
+                Some(target) => self.send(target, event, &entry.data).await?,
                 None => Ok(()),
             },
             What::Call(command) => {
@@ -234,28 +209,17 @@ impl<'a> Drain<'a> {
     }
 
     /// One attempt at a webhook.
-    async fn send(&self, target: &Target, event: &str, data: &RawValue) -> Result<(), String> {
-        let envelope = Envelope {
-            event,
-            data,
-            sent_at: self.ports.clock.now().to_string(),
-            request_id: self.ports.ids.uuid().hyphenated().to_string(),
-        };
-        let mut headers = vec![("content-type", "application/json".to_owned())];
-        let authorization = target.authorization.as_ref();
-        headers.extend(authorization.map(|value| ("authorization", value.to_string())));
-        let request = WebhookRequest {
-            url: target.url.clone(),
-            headers,
-            body: stored::bytes(&envelope).into(),
-            timeout: EXTENSION_WEBHOOK_TIMEOUT,
-            response_bytes_max: CAPABILITY_ANSWER_BYTES_MAX,
-        };
-        match self.ports.outbound.send(request).await {
+    async fn send(
+        &self,
+        target: &Extension,
+        event: &str,
+        data: &RawValue,
+    ) -> Result<Result<(), String>, Outage> {
+        Ok(match message::post(self.ports, target, event, data, None).await? {
             Ok(answer) if (200..300).contains(&answer.status) => Ok(()),
             Ok(answer) => Err(format!("answered {}", answer.status)),
             Err(fault) => Err(fault.to_string()),
-        }
+        })
     }
 
     /// What becomes of an entry whose attempt failed: it is put off, or given up.
