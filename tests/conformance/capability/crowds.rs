@@ -48,6 +48,10 @@ async fn twenty(mut scene: Scene) {
     scene.calm().await;
     scene.world.restart();
     let payload = |bytes: usize| Value::from("x".repeat(bytes - 2));
+    for slug in (0..18).map(|n| format!("x{n}")).chain(["a", "b"].map(str::to_owned)) {
+        // The payload alone is what an answer may have.
+        scene.partners.answer(&format!("{slug}.run"), Answer::status(204));
+    }
     let large = json!({ "type": "a.any", "payload": payload((64 << 10) + 1) });
     refused(&scene.emit("a", large).await, 422, "invalid-payload");
     let large = json!({ "type": "a.any", "payload": payload(64 << 10) });
@@ -216,13 +220,27 @@ async fn bodies(scene: Scene) {
 }
 
 async fn deep_options(scene: Scene) {
-    for (input, status) in
-        [(super::answers::nested(100_000), 422), (format!("\"{}\"", "x".repeat(100 << 10)), 422)]
-    {
+    scene.partners.answer("b.colors", Answer::output(&json!({ "options": [] })));
+    // With the object around it, which is a level and some bytes.
+    let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+    let around = json!({ "input": "" }).to_string().len() - 2;
+    let nested = super::answers::nested;
+    for (input, fits) in [
+        (nested(63), true),
+        (nested(64), false),
+        (nested(100_000), false),
+        (text((64 << 10) - around), true),
+        (text((64 << 10) - around + 1), false),
+        (text(100 << 10), false),
+    ] {
         let mut call = scene.request("a", "POST /options", &json!({}));
         call.body = format!(r#"{{"id":"b.choose","field":"color","input":{input}}}"#).into_bytes();
         let reply = scene.world.send(call).await;
-        refused(&reply, status, "invalid-input");
+        if fits {
+            check(&reply, 200, json!({ "options": [] }));
+        } else {
+            refused(&reply, 422, "invalid-input");
+        }
     }
-    assert_eq!(scene.partners.count(), 0);
+    assert_eq!(scene.partners.count(), 2);
 }

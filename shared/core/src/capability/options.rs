@@ -9,7 +9,9 @@ use serde_json::value::RawValue;
 use crate::fault::{Code, Fault};
 use crate::json::{self, Object};
 use crate::keys;
-use crate::limits::{OPTIONS_BYTES_MAX, OPTIONS_MAX, OPTIONS_TTL, TEXT_BYTES_MAX};
+use crate::limits::{
+    CAPABILITY_INPUT_BYTES_MAX, OPTIONS_BYTES_MAX, OPTIONS_MAX, OPTIONS_TTL, TEXT_BYTES_MAX,
+};
 use crate::ports::{Commit, Key, When, Write};
 use crate::stored;
 use crate::time::Timestamp;
@@ -153,7 +155,10 @@ fn input_of(params: &str, body: &Body<'_>) -> Option<String> {
     if let Some(search) = &body.search {
         input.insert_text("search", search);
     }
-    Some(input.to_json())
+    // What no query takes is the caller's doing, and not the query's.
+    let input = input.to_json();
+    let fits = input.len() <= CAPABILITY_INPUT_BYTES_MAX && json::check(input.as_bytes()).is_ok();
+    fits.then_some(input)
 }
 
 /// Whether an output holds choices as they should be (CH-062, CH-063).
