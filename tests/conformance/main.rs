@@ -79,7 +79,8 @@ fn capability_trials() -> Vec<Trial> {
             if backend == Backend::Dynamo && !case.on_dynamo {
                 continue;
             }
-            let name = format!("{} {} [{}]", case.clauses, case.name, backend.name());
+            let clauses = if case.clauses.is_empty() { "profile" } else { case.clauses };
+            let name = format!("{clauses} {} [{}]", case.name, backend.name());
             let run = case.run.clone();
             trials.push(Trial::test(name, move || {
                 if can_run(backend) {

@@ -35,7 +35,7 @@ where
     R: Future<Output = ()> + 'static,
 {
     let tried = bare(clauses, name, move |backend: Backend| async move {
-        let seeds = if backend == Backend::Dynamo { 1..2 } else { 1..7 };
+        let seeds = if backend == Backend::Dynamo { 1..2 } else { 1..5 };
         for seed in seeds {
             run(Storm::new(backend, seed).await).await;
         }

@@ -7,6 +7,7 @@ mod chains;
 mod codes;
 mod concurrency;
 mod control;
+mod crowds;
 mod events;
 mod keys;
 mod manifests;
@@ -31,7 +32,7 @@ type Run = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A case.
 pub(crate) struct Case {
-    /// Ids of the clauses that it checks, with spaces between them.
+    /// Ids of the clauses that it checks, with spaces between them; none where it is about what the contract leaves open.
     pub(crate) clauses: &'static str,
     pub(crate) name: &'static str,
     /// Whether it runs on an emulator too.
@@ -83,6 +84,7 @@ pub(crate) fn cases() -> Vec<Case> {
     all.extend(trouble::cases());
     for cases in [
         chains::cases(),
+        crowds::cases(),
         events::cases(),
         keys::cases(),
         options::cases(),

@@ -127,9 +127,9 @@ async fn people(mut scene: Scene) {
     refused(&reply, 404, "unknown-command");
     let own = |code: &str| json!({ "error": "${any}", "code": code });
     let reply = scene.person("wearer", "commands/b.run", json!({ "actor": 1 })).await;
-    check(&reply, 400, own("bad_request"));
+    check(&reply, 400, own("bad-request"));
     let reply = scene.person("somebody", "commands/b.run", json!({})).await;
-    check(&reply, 404, own("not_found"));
+    check(&reply, 404, own("not-found"));
     let few = scene.world.token("key:ext.list", "A").await.expect("a key is made");
     let path = format!("/v1/orgs/{ORG}/scopes/lock/{LOCK}/wearer/queries/b.get");
     let reply = scene.world.send(Call::new("POST", &path).token(&few).json(&json!({}))).await;

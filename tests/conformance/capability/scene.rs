@@ -48,14 +48,21 @@ impl Registered {
 impl Scene {
     /// A world with an organization and nobody else.
     pub(crate) async fn empty(backend: Backend, processes: Processes) -> Self {
-        let mut world = World::new(backend, processes).await;
-        world.bindings.set("A", ORG);
+        let world = World::new(backend, processes).await;
         let partners = world.partners.clone();
-        let token = world.token("operator", "A").await.expect("the operator signs in");
+        let (tokens, sessions) = (HashMap::new(), HashMap::new());
+        let mut scene = Self { world, partners, tokens, sessions };
+        scene.found("A", ORG).await;
+        scene
+    }
+
+    /// Makes an organization.
+    pub(crate) async fn found(&mut self, name: &str, oid: &str) {
+        self.world.bindings.set(name, oid);
+        let token = self.world.token("operator", name).await.expect("the operator signs in");
         let call = Call::new("POST", "/v1/orgs/new").token(token);
-        let call = call.form([("name", "A"), ("oid", ORG)]);
-        world.done(call).await.expect("an organization is made");
-        Self { world, partners, tokens: HashMap::new(), sessions: HashMap::new() }
+        let call = call.form([("name", name), ("oid", oid)]);
+        self.world.done(call).await.expect("an organization is made");
     }
 
     /// The extensions `a` and `b`, with the manifests of [`manifests`], both on [`LOCK`]; what they were told of that is
@@ -225,8 +232,19 @@ impl Scene {
 
     /// A request of the organization about a lock.
     pub(crate) async fn org(&mut self, method: &str, rest: &str, body: Option<&Value>) -> Reply {
-        let token = self.world.token("user", "A").await.expect("a user signs in");
-        let path = format!("/v1/orgs/{ORG}/scopes/lock/{rest}");
+        self.org_as(("A", ORG), method, rest, body).await
+    }
+
+    /// A request of an organization about a lock.
+    pub(crate) async fn org_as(
+        &mut self,
+        (name, oid): (&str, &str),
+        method: &str,
+        rest: &str,
+        body: Option<&Value>,
+    ) -> Reply {
+        let token = self.world.token("user", name).await.expect("a user signs in");
+        let path = format!("/v1/orgs/{oid}/scopes/lock/{rest}");
         let call = Call::new(method, &path).token(token);
         let call = if let Some(body) = body { call.json(body) } else { call };
         self.world.send(call).await

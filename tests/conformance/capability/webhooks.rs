@@ -12,23 +12,15 @@ use super::{Case, case};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case(
-            "CH-045 CH-060",
-            "a session is told of when it is made, changed and removed",
-            sessions,
-        ),
-        case("CH-045", "a line of the history is told to the others on the lock", lines),
-        case("CH-060 CH-061", "a webhook waits 10 s and reads 64 KiB", limits),
-        case("CH-030", "without credentials a webhook carries none", no_credentials),
-        case("CH-029", "an extension without a URL is told nothing, now or later", no_url),
-        case(
-            "CH-002",
-            "attempts come after 0, 60, 180, 420 and 900 s, each with its own id",
-            retries,
-        ),
-        case("CH-002", "any 2xx is an end, and nothing else is", statuses),
-        case("CH-002", "five failures are an error of the organization", reported),
-        case("CH-002", "a webhook that is put off keeps no other waiting", put_off),
+        case("", "a session is told of when it is made, changed and removed", sessions),
+        case("", "a line of the history is told to the others on the lock", lines),
+        case("", "a webhook waits 10 s and reads 64 KiB", limits),
+        case("", "without credentials a webhook carries none", no_credentials),
+        case("", "an extension without a URL is told nothing, now or later", no_url),
+        case("", "attempts come after 0, 60, 180, 420 and 900 s, each with its own id", retries),
+        case("", "any 2xx is an end, and nothing else is", statuses),
+        case("", "five failures are an error of the organization", reported),
+        case("", "a webhook that is put off keeps no other waiting", put_off),
     ]
 }
 

@@ -91,6 +91,7 @@ impl World {
             "oid" => self.oid.clone(),
             "name" | "extension" | "adapter" => "ext".to_owned(),
             "hive" => "lookup".to_owned(),
+            "person" => "wearer".to_owned(),
             "queue" => "dispatch".to_owned(),
             "id" => "8cbe27f4-0000-4000-8000-138cd51389cd".to_owned(),
             other => other.to_owned(),

@@ -3,6 +3,7 @@
 mod consumers;
 mod crashes;
 mod faults;
+mod outbox;
 mod queues;
 mod rates;
 mod stores;

@@ -179,26 +179,27 @@ impl Capabilities {
             query.from = format!("{after}!");
         }
         let limit = limit.clamp(1, LOCK_EVENTS_LISTED_MAX);
-        query.limit = limit;
+        query.limit = limit + 1;
         let mut found: Vec<EventRecord> = Vec::new();
-        let more = loop {
+        // One more than asked for: that a page is full does not say whether anything follows.
+        'pages: loop {
             let page = self.ports().store.query(query.clone()).await?;
-            let mut rest = page.items.into_iter();
-            while found.len() < limit
-                && let Some((sort, item)) = rest.next()
-            {
+            for (sort, item) in page.items {
                 let record: EventRecord = stored::read(&item, &sort)?;
                 if record.is_known_to(&known.extension) {
                     found.push(record);
                 }
+                if limit < found.len() {
+                    break 'pages;
+                }
             }
             match page.next {
-                _ if rest.len() > 0 => break true,
-                None => break false,
-                Some(_) if found.len() == limit => break true,
+                None => break,
                 Some(next) => query.from = next,
             }
-        };
+        }
+        let more = limit < found.len();
+        found.truncate(limit);
         let results: Vec<_> = found.iter().map(|record| record.view(&origin.lock)).collect();
         let json = serde_json::json!({ "results": results, "hasMore": more });
         Ok(json.to_string())

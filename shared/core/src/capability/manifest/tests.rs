@@ -153,6 +153,8 @@ fn an_id_is_well_formed_in_the_own_namespace_and_unique() {
     let twice = "subscriptions[1]: stands there twice";
     bad(r#"{"subscriptions":[{"type":"card.a"},{"type":"card.a"}]}"#, twice);
     accepted(r#"{"subscriptions":[{"type":"card.a"},{"type":"card.a","command":"dice.b"}]}"#);
+    let calls = r#"{"type":"card.a","command":"dice.b"},{"type":"card.a","command":"dice.c"}"#;
+    bad(&format!(r#"{{"subscriptions":[{calls}]}}"#), twice);
 }
 
 #[test]

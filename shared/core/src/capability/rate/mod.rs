@@ -254,5 +254,5 @@ fn limited(bucket: Bucket, until: Timestamp, now: Timestamp) -> Refusal {
     Refusal::RateLimited { bucket, retry_after: u64::try_from(left).unwrap_or(u64::MAX).max(1) }
 }
 
-const _: () = assert!(RATE_WINDOW.as_secs() == 60 && EXTENSION_BLOCK.as_secs() % 60 == 0);
-const _: () = assert!(OPTIONS_RATE_MAX % OPTIONS_RESERVED == 0);
+const _: () = assert!(RATE_WINDOW.as_secs() == 60 && EXTENSION_BLOCK.as_secs().is_multiple_of(60));
+const _: () = assert!(OPTIONS_RATE_MAX.is_multiple_of(OPTIONS_RESERVED));
