@@ -53,7 +53,7 @@ pub(super) async fn post<T: Serialize>(
     let body = serde_json::to_vec(&envelope).expect("a message can be written as JSON");
     let mut headers = vec![("content-type", "application/json".to_owned())];
     if let Some(credentials) = &extension.webhook {
-        let pair = pair(credentials, &*password(ports, &extension.slug, credentials)?);
+        let pair = pair(credentials, &password(ports, &extension.slug, credentials)?);
         headers.push(("authorization", format!("Basic {}", STANDARD.encode(pair.as_bytes()))));
     }
     if let Some(trace) = trace {
