@@ -18,16 +18,18 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("CH-066", "20 sessions with both subscriptions are told of 64 KiB", twenty),
         case("", "the 21st session of a lock is refused", twenty_first),
-        case("", "two processes install an extension once", once),
+        case("", "two processes install an extension once", once).on_dynamo(),
         case("", "an extension hears of an event once by each way", each_way),
-        case("CH-060", "a slow receiver gets everything once, in order", slow),
-        case("CH-019 CH-043", "a lock of another organization is another lock", organizations),
+        case("CH-060", "a slow receiver gets everything once, in order", slow).on_dynamo(),
+        case("CH-019 CH-043", "a lock of another organization is another lock", organizations)
+            .on_dynamo(),
         case("CH-012", "an organization that is gone has no sessions", gone),
         case("CH-003", "a body that is no object of these members, each once, is refused", bodies),
         case("CH-065", "deep and large inputs of choices are refused", deep_options),
     ]
 }
 
+/// Not on an emulator: the commit has less than 4 MB, but more in the base64 of the request, which that one counts.
 async fn twenty(mut scene: Scene) {
     let any = json!({ "type": "a.any", "title": "any", "payloadSchema": true });
     scene.sync("a", &json!({ "events": [any] })).await;

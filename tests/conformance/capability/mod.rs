@@ -79,12 +79,12 @@ pub(crate) fn cases() -> Vec<Case> {
     for cases in [answers::cases(), availability::cases(), codes::cases(), control::cases()] {
         all.extend(cases);
     }
+    all.extend(crowds::cases());
     all.extend(order::cases());
     all.extend(concurrency::cases());
     all.extend(trouble::cases());
     for cases in [
         chains::cases(),
-        crowds::cases(),
         events::cases(),
         keys::cases(),
         options::cases(),
