@@ -120,7 +120,7 @@ fn of_rust_cases(file: &File, named: &mut Named, faults: &mut Vec<String>) {
             let mut texts = Texts(&file.text[start + maker.len()..]);
             // What is no text in its place is a call of something else, or the function itself.
             let Some(ids) = texts.next() else { continue };
-            let line = 1 + file.text[..start].matches('\n').count();
+            let line = file.text[..start].matches('\n').count() + 1;
             let Some(name) = texts.next() else {
                 faults.push(format!("{}:{line}: a case has a name", file.path));
                 continue;
