@@ -60,6 +60,19 @@ impl Answer {
         (self.status, text("code"), text("error"))
     }
 
+    /// The same of an endpoint of the contract of capability extensions, which has members of its own.
+    #[track_caller]
+    pub fn refusal(&self) -> (u16, String, String) {
+        let body = self.json();
+        let members = body.as_object().unwrap();
+        assert_eq!(members.keys().collect::<Vec<_>>(), ["statusCode", "code", "message"], "{body}");
+        assert_eq!(members["statusCode"], self.status);
+        assert_eq!(self.headers["content-type"], JSON);
+        assert!((400..600).contains(&self.status) && self.status != 504, "{body}");
+        let text = |name: &str| members[name].as_str().unwrap().to_owned();
+        (self.status, text("code"), text("message"))
+    }
+
     /// A header's text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
