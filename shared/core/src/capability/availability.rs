@@ -8,8 +8,9 @@ use crate::limits::{AVAILABILITIES_MAX, REASON_CHARS_MAX};
 use crate::ports::{Committed, Ports};
 
 use super::id::Qualified;
+use super::locks::NOT_ACTIVE;
 use super::members::Members;
-use super::model::{Availability, Capability, Extension, Invoker, Manifest};
+use super::model::{Availability, Capability, Extension, Invoker, Lock, LockStatus, Manifest};
 use super::refusal::Refusal;
 use super::sessions;
 
@@ -34,6 +35,15 @@ pub fn read(
         found.insert(id, one_of(declared, &one)?);
     }
     Ok(found)
+}
+
+/// Why a capability cannot be called on its lock right now; `None`: it can be (CH-020, CH-021).
+pub(super) fn why_not<'a>(lock: &Lock, said: Option<&'a Availability>) -> Option<&'a str> {
+    if lock.status != LockStatus::Locked {
+        return Some(NOT_ACTIVE);
+    }
+    let off = said.filter(|said| !said.available)?;
+    Some(off.reason.as_deref().unwrap_or("unavailable"))
 }
 
 fn one_of(declared: &Capability, said: &Members) -> Result<Availability, Refusal> {

@@ -5,9 +5,11 @@ use serde_json::value::RawValue;
 
 use crate::keys;
 
+use super::availability::why_not;
 use super::calls::Origin;
 use super::id::{Qualified, Slug};
-use super::model::{Capability, CommandKind, EventDeclaration, Invoker, Lock, LockStatus, Session};
+use super::message::Named;
+use super::model::{Capability, CommandKind, EventDeclaration, Invoker, Lock, Session};
 use super::refusal::Refusal;
 use super::service::Capabilities;
 
@@ -45,11 +47,6 @@ struct ShownEvent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
     payload_schema: &'a RawValue,
-}
-
-#[derive(Serialize)]
-struct Named<'a> {
-    slug: &'a Slug,
 }
 
 impl Capabilities {
@@ -90,12 +87,7 @@ fn shown<'a>(
     let narrowed = availability.and_then(|found| found.invocable_by.as_deref());
     let mut invocable_by = capability.invocable_by.clone();
     invocable_by.retain(|invoker| narrowed.is_none_or(|list| list.contains(invoker)));
-    let reason = if lock.status != LockStatus::Locked {
-        Some("lock-not-active")
-    } else {
-        let off = availability.filter(|found| !found.available);
-        off.map(|found| found.reason.as_deref().unwrap_or("unavailable"))
-    };
+    let reason = why_not(lock, availability);
     Shown {
         id: &capability.id,
         extension: Named { slug },

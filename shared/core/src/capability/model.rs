@@ -102,6 +102,16 @@ pub enum Invoker {
 }
 
 impl Invoker {
+    /// Reads a word, the one of the neighbouring documents for the wearer too.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "wearer" | "user" => Some(Self::Wearer),
+            "keyholder" => Some(Self::Keyholder),
+            "extension" => Some(Self::Extension),
+            _ => None,
+        }
+    }
+
     /// The word that travels.
     pub const fn word(self) -> &'static str {
         match self {

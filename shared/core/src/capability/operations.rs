@@ -190,12 +190,8 @@ fn seconds(action: &Members) -> Outcome<i64> {
 }
 
 fn actor(body: &Members) -> Outcome<Invoker> {
-    match body.require("actor", LINE_TITLE_CHARS_MAX)?.as_str() {
-        "wearer" | "user" => Ok(Invoker::Wearer),
-        "keyholder" => Ok(Invoker::Keyholder),
-        "extension" => Ok(Invoker::Extension),
-        _ => Err(bad("actor is none of wearer, keyholder, extension")),
-    }
+    let actor = Invoker::parse(&body.require("actor", LINE_TITLE_CHARS_MAX)?);
+    actor.ok_or_else(|| bad("actor is none of wearer, keyholder, extension"))
 }
 
 fn habit(body: &Members) -> Outcome<String> {

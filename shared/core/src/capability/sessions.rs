@@ -19,6 +19,7 @@ use super::extensions;
 use super::history::empty;
 use super::id::{LockId, Slug};
 use super::locks::{self, put_lock};
+use super::message::Named;
 use super::model::{Lock, LockStatus, Session, SessionPlace};
 use super::outbox::{self, Change, Place, What};
 use super::view::{LockView, SessionView};
@@ -80,11 +81,6 @@ fn put(session: &Session, when: When) -> Write {
 struct Told<'a, T> {
     session: T,
     extension: Named<'a>,
-}
-
-#[derive(Serialize)]
-struct Named<'a> {
-    slug: &'a Slug,
 }
 
 #[derive(Serialize)]

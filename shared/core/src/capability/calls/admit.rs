@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use futures_util::future::try_join3;
 
+use crate::capability::availability;
 use crate::capability::id::{Qualified, Slug};
 use crate::capability::link::{self, Next};
-use crate::capability::model::{Availability, CommandKind, Invoker, Lock, LockStatus, Session};
+use crate::capability::model::{Availability, CommandKind, Invoker, Lock, Session};
 use crate::capability::refusal::Refusal;
 use crate::capability::service::{Capabilities, Known};
 use crate::keys;
@@ -71,15 +72,17 @@ impl Capabilities {
             return Err(Refusal::StartNotSupported.into());
         }
         let caller = origin.caller();
-        let availability = found.session.availability.get(id);
-        allowed(caller.kind, &declared.invocable_by, availability)?;
+        let said = found.session.availability.get(id);
+        allowed(caller.kind, &declared.invocable_by, said)?;
         let actor = body.actor.unwrap_or(caller.kind);
         if [actor, caller.kind].contains(&Invoker::Keyholder) && !found.lock.has_keyholder {
             return Err(Refusal::InvalidActor.into());
         }
         let link = self.link(origin, &call, body.causation_id.as_deref(), !query).await?;
         compiled.check_input(body.input.as_bytes())?;
-        available(&found.lock, availability)?;
+        if let Some(reason) = availability::why_not(&found.lock, said) {
+            return Err(Refusal::CommandUnavailable { reason: reason.to_owned() }.into());
+        }
         if !found.target.is_dispatchable() {
             return Err(Refusal::NotDispatchable.into());
         }
@@ -215,18 +218,4 @@ pub(in crate::capability) fn allowed(
     let narrowed = availability.and_then(|availability| availability.invocable_by.as_deref());
     let listed = declared.contains(&caller) && narrowed.is_none_or(|list| list.contains(&caller));
     if listed { Ok(()) } else { Err(Refusal::CallerNotAllowed) }
-}
-
-/// CH-020, CH-021
-fn available(lock: &Lock, availability: Option<&Availability>) -> Result<(), Refusal> {
-    let unavailable = |reason: &str| Refusal::CommandUnavailable { reason: reason.to_owned() };
-    if lock.status != LockStatus::Locked {
-        return Err(unavailable("lock-not-active"));
-    }
-    match availability {
-        Some(Availability { available: false, reason, .. }) => {
-            Err(unavailable(reason.as_deref().unwrap_or("unavailable")))
-        }
-        _ => Ok(()),
-    }
 }

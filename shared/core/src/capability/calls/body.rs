@@ -64,14 +64,10 @@ pub(in crate::capability) fn members<'a, T: Deserialize<'a>>(body: &'a [u8]) -> 
     serde_json::from_slice(body).map_err(|error| bad(format!("the body cannot be read: {error}")))
 }
 
-/// Reads an actor, under its name here or in the neighbouring documents.
+/// Reads an actor.
 pub(in crate::capability) fn actor(text: &str) -> Result<Invoker, Refusal> {
-    match text {
-        "wearer" | "user" => Ok(Invoker::Wearer),
-        "keyholder" => Ok(Invoker::Keyholder),
-        "extension" => Ok(Invoker::Extension),
-        _ => Err(bad("actor is none of wearer, keyholder, extension".to_owned())),
-    }
+    Invoker::parse(text)
+        .ok_or_else(|| bad("actor is none of wearer, keyholder, extension".to_owned()))
 }
 
 fn bad(text: String) -> Refusal {
