@@ -4,9 +4,17 @@
 //! network; [`webhook`] is the client that extensions are called through.
 
 pub mod address;
+pub mod auth;
 pub mod connect;
+pub mod draft;
+pub mod form;
+pub mod hmac;
+pub mod hosts;
+pub mod multipart;
 pub mod resolve;
+pub mod sign;
 pub mod target;
+pub mod vendor;
 pub mod webhook;
 
 mod body;

@@ -1,0 +1,1 @@
+//! The encoding of `application/x-www-form-urlencoded` bodies (WHATWG URL standard).

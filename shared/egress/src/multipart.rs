@@ -1,0 +1,1 @@
+//! Bodies of `multipart/form-data` (RFC 7578).

@@ -1,0 +1,1 @@
+//! Signatures over a final request (AL-385 to AL-402).
