@@ -13,6 +13,7 @@ pub mod hosts;
 pub mod multipart;
 pub mod resolve;
 pub mod sign;
+pub mod standard_webhooks;
 pub mod target;
 pub mod vendor;
 pub mod webhook;
