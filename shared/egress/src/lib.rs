@@ -17,6 +17,7 @@ pub mod placeholder;
 pub mod request;
 pub mod resolve;
 pub mod sign;
+pub mod standard_webhooks;
 pub mod target;
 pub mod vendor;
 pub mod webhook;

@@ -4,6 +4,7 @@
 
 pub(crate) mod fields;
 pub mod plain;
+pub mod jwt;
 
 /// An auth that cannot be built. The text is the one the caller gets, before redaction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
