@@ -5,6 +5,10 @@
 pub(crate) mod fields;
 pub mod plain;
 pub mod jwt;
+pub mod aws;
+pub mod digest;
+pub mod edgegrid;
+pub mod hawk;
 
 /// An auth that cannot be built. The text is the one the caller gets, before redaction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
