@@ -26,6 +26,7 @@ mod body;
 mod failure;
 mod known;
 mod policy;
+mod url_rules;
 
 pub use policy::{CertificateDer, Policy};
 pub use resolve::{Resolve, ResolveFault, SystemResolver};

@@ -4,12 +4,15 @@
 mod akamai_edgegrid;
 mod aws_sigv4;
 mod cookies;
+mod forms;
 mod hawk;
 mod hmac;
 mod http_digest;
 mod jwt;
 mod set;
 mod standard_webhooks;
+mod url;
+mod url_policy;
 
 use std::fs::File;
 use std::path::Path;
