@@ -1,5 +1,5 @@
-//! Published vectors of other people's implementations. They lie beside the repository, and are read where they are; where
-//! they are absent, the cases in the sources carry the examples of the standards.
+//! Published vectors, made by others. They lie beside the repository, and are read where they are: a set that is not
+//! there has no cases.
 
 mod akamai_edgegrid;
 mod aws_sigv4;
@@ -7,3 +7,17 @@ mod cookies;
 mod hawk;
 mod http_digest;
 mod set;
+
+use std::fs::File;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+
+/// The cases of a set.
+fn cases(set: &str) -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
+    let Ok(file) = File::open(folder.join(set).join("open.json.gz")) else { return Vec::new() };
+    let set: Value = serde_json::from_reader(GzDecoder::new(file)).expect("it is JSON");
+    set["cases"].as_array().expect("a set has cases").clone()
+}
