@@ -139,13 +139,15 @@ fn suite(case: &Value) -> Result<(), String> {
 
     let mut sent = parts.headers.clone();
     if in_headers {
-        sent.push(("Authorization".to_owned(), parts.authorization(&signed)));
+        let authorization = parts.authorization(&signed);
+        same_if_given("authorization", authorization.as_str(), &expect["authorization"])?;
+        sent.push(("Authorization".to_owned(), authorization));
         let unsigned = token.filter(|_| token_is_unsigned);
         sent.extend(unsigned.map(|token| ("X-Amz-Security-Token".to_owned(), token)));
-        same_headers(sent, pairs(&expect["signedHeaders"]))?;
+        same_headers(sent, &expect["signedHeaders"])?;
         return same_if_given("target", target, &expect["signedTarget"]);
     }
-    same_headers(sent, pairs(&expect["signedHeaders"]))?;
+    same_headers(sent, &expect["signedHeaders"])?;
     let added: Vec<String> = signed
         .added_query
         .iter()
@@ -156,14 +158,14 @@ fn suite(case: &Value) -> Result<(), String> {
     same_if_given("target", target, &expect["signedTarget"])
 }
 
-/// The suite's older part adds headers in another order.
-fn same_headers(
-    mut found: Vec<(String, String)>,
-    mut expected: Vec<(String, String)>,
-) -> Result<(), String> {
-    for headers in [&mut found, &mut expected] {
-        headers.sort();
-    }
+/// In any order, which is not the signature's business.
+fn same_headers(mut found: Vec<(String, String)>, expected: &Value) -> Result<(), String> {
+    let mut expected = match expected {
+        Value::Null => return Ok(()),
+        headers => pairs(headers),
+    };
+    found.sort();
+    expected.sort();
     if found == expected { Ok(()) } else { Err(format!("headers: {found:?}, not {expected:?}")) }
 }
 
