@@ -5,12 +5,16 @@
 
 pub mod address;
 pub mod auth;
+pub mod call;
 pub mod connect;
 pub mod draft;
 pub mod form;
 pub mod hmac;
 pub mod hosts;
 pub mod multipart;
+pub mod nonces;
+pub mod placeholder;
+pub mod request;
 pub mod resolve;
 pub mod sign;
 pub mod standard_webhooks;
@@ -22,6 +26,7 @@ mod body;
 mod failure;
 mod known;
 mod policy;
+mod url_rules;
 
 pub use policy::{CertificateDer, Policy};
 pub use resolve::{Resolve, ResolveFault, SystemResolver};
