@@ -92,13 +92,13 @@ fn fields(body: &mut Fields<'_>) -> Option<Body> {
 /// Fields by name, or as pairs whose names may repeat.
 fn form(value: Value<'_>) -> Option<Vec<(String, String)>> {
     if !value.is_array() {
-        return value.each_member(FORM_FIELDS_MAX, Value::any_text);
+        return value.each_member(FORM_FIELDS_MAX, |it| it.any_text());
     }
     value.elements(FORM_FIELDS_MAX, |pair| {
         if pair.raw().is_empty() || !pair.is_array() {
             return pair.problem("expected a [name, value] pair");
         }
-        let texts = pair.elements(2, Value::any_text)?;
+        let texts = pair.elements(2, |it| it.any_text())?;
         <[String; 2]>::try_from(texts).ok().map(<(String, String)>::from)
     })
 }
@@ -118,9 +118,9 @@ fn document(value: Value<'_>) -> Option<String> {
 }
 
 fn part(part: &mut Fields<'_>) -> Option<Part> {
-    let name = part.required("name", Value::any_text);
+    let name = part.required("name", |it| it.any_text());
     if !part.has("document") {
-        let value = part.required("value", Value::any_text);
+        let value = part.required("value", |it| it.any_text());
         let content_type = part.optional("contentType", |it| {
             let text = annex_core::json::text(it.raw()).map(std::borrow::Cow::into_owned);
             match text.filter(|text| is_media_type(text)) {
@@ -132,6 +132,6 @@ fn part(part: &mut Fields<'_>) -> Option<Part> {
         return Some(Part { name: name?, content });
     }
     let id = part.required("document", document);
-    let filename = part.optional("filename", Value::any_text);
+    let filename = part.optional("filename", |it| it.any_text());
     Some(Part { name: name?, content: PartContent::Document { id: id?, filename: filename? } })
 }

@@ -137,7 +137,7 @@ impl HttpRequest {
         let method = request.optional("method", |it| it.word(&methods));
         let url = request.required("url", |it| it.text(1..=URL_CHARS_MAX));
         let headers = request
-            .optional("headers", |it| it.each_member(HEADERS_MAX, strict::Value::any_text));
+            .optional("headers", |it| it.each_member(HEADERS_MAX, |it| it.any_text()));
         let body = request.optional("body", body::read);
         let auth = request.optional("auth", auth::read);
         let sign = request.optional("sign", sign::read);

@@ -45,9 +45,8 @@ impl Line {
 }
 
 fn install(install: &mut Fields<'_>) -> Option<(Hosts, Secrets)> {
-    let patterns = install.optional("hosts", |it| it.elements(ELEMENTS_MAX, Value::any_text));
-    let values = install
-        .optional("secrets", |it| it.each_member(ELEMENTS_MAX, Value::any_text));
+    let patterns = install.optional("hosts", |it| it.elements(ELEMENTS_MAX, |it| it.any_text()));
+    let values = install.optional("secrets", |it| it.each_member(ELEMENTS_MAX, |it| it.any_text()));
     let tag = install.optional("tag", |it| it.text(0..=TAG_CHARS_MAX));
     let hosts = Hosts::parse(&patterns?.unwrap_or_default());
     let secrets = Secrets::new(values?.unwrap_or_default(), tag?.unwrap_or_default());
@@ -77,7 +76,11 @@ fn random(value: Value<'_>) -> Option<Vec<String>> {
         }
         None => value.problem("expected a text or a number"),
     };
-    if value.is_array() { value.elements(ELEMENTS_MAX, one) } else { one(value).map(|one| vec![one]) }
+    if value.is_array() {
+        value.elements(ELEMENTS_MAX, one)
+    } else {
+        one(value).map(|one| vec![one])
+    }
 }
 
 fn answer(value: Value<'_>) -> Option<Answer> {
@@ -88,10 +91,10 @@ fn answer(value: Value<'_>) -> Option<Answer> {
                 if !pair.is_array() {
                     return pair.problem("expected a [name, value] pair");
                 }
-                pair.elements(2, Value::any_text)
+                pair.elements(2, |it| it.any_text())
             })
         });
-        let text = answer.optional("body", Value::any_text);
+        let text = answer.optional("body", |it| it.any_text());
         let base64 = answer.optional("bodyBase64", |it| {
             let text = json::text(it.raw());
             match text.and_then(|text| decode_base64(&text)) {
