@@ -164,5 +164,3 @@ impl Call {
     }
 }
 
-#[cfg(test)]
-mod tests;

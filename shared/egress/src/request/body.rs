@@ -5,10 +5,10 @@ use annex_core::strict::{Fields, Value};
 use crate::multipart::is_media_type;
 
 /// Fields of a form (AL-240).
-pub const FORM_FIELDS_MAX: usize = 100;
+const FORM_FIELDS_MAX: usize = 100;
 
 /// Parts of a multipart body (AL-250).
-pub const PARTS_MAX: usize = 20;
+const PARTS_MAX: usize = 20;
 
 /// Characters of a document's id.
 const DOCUMENT_ID_CHARS_MAX: usize = 200;
