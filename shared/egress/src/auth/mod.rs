@@ -2,6 +2,9 @@
 //!
 //! Every string of an [`Auth`] is filled by the time it comes here: no placeholder is read any more.
 
+pub(crate) mod fields;
+pub mod plain;
+pub mod jwt;
 pub mod aws;
 pub mod digest;
 pub mod edgegrid;
