@@ -37,19 +37,19 @@ async fn left_behind(names: Arc<Names>, reset: bool) -> (VendorClient, Vendor) {
                 peer.closed().await;
                 return;
             }
-            gate.wait_for(|open| *open).await.unwrap();
+            gate.wait_for(|open| *open).await.expect("the test opens it");
             match reset {
                 true => peer.reset(),
                 false => drop(peer),
             }
-            closed.send(()).unwrap();
+            closed.send(()).expect("the test waits");
         }
     })
     .await;
     let client = client_with(names, true, PATIENT);
     assert_eq!(send(&client, vendor.get()).await, ok());
-    close.send(true).unwrap();
-    on_close.recv().await.unwrap();
+    close.send(true).expect("the vendor waits");
+    on_close.recv().await.expect("the vendor closes");
     assert_eq!((vendor.connections(), vendor.seen().len()), (1, 1));
     (client, vendor)
 }

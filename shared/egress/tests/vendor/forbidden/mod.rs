@@ -18,6 +18,9 @@ use http::Method;
 use self::spellings::{FORBIDDEN_V6, PUBLIC, SPECIAL_V4, carrying, forbidden_v4, literals, names};
 use crate::peer::{NOT_PERMITTED, PATIENT, Vendor, client, client_with, send};
 
+/// Why a lock holds.
+const NO_PANIC: &str = "no lookup panics";
+
 /// A URL, and what the name service says about its host, lookup by lookup.
 struct Case {
     url: String,
@@ -37,10 +40,10 @@ impl Resolve for Zone {
     async fn resolve(&self, host: &str) -> Result<Vec<IpAddr>, ResolveFault> {
         self.lookups.fetch_add(1, Ordering::SeqCst);
         let mut name = host.to_owned();
-        while let Some(next) = self.aliases.lock().unwrap().get(&name) {
+        while let Some(next) = self.aliases.lock().expect(NO_PANIC).get(&name) {
             name.clone_from(next);
         }
-        let mut answers = self.answers.lock().unwrap();
+        let mut answers = self.answers.lock().expect(NO_PANIC);
         let answers = answers.get_mut(&name).ok_or(ResolveFault::NotFound)?;
         Ok(if answers.len() > 1 { answers.remove(0) } else { answers.concat() })
     }
@@ -119,9 +122,9 @@ async fn check(private: bool, cases: impl IntoIterator<Item = Case>) -> usize {
         let read = url::Url::parse(&url).ok().and_then(|read| as_read(&read));
         for sent in [approve(&url, private).ok(), read].into_iter().flatten() {
             let answers = case.answers.clone();
-            zone.answers.lock().unwrap().insert(sent.host.clone(), answers);
+            zone.answers.lock().expect(NO_PANIC).insert(sent.host.clone(), answers);
             zone.lookups.store(0, Ordering::SeqCst);
-            refuse(&client, sent).await.unwrap();
+            refuse(&client, sent).await.expect("a forbidden target is refused");
             assert!(zone.lookups.load(Ordering::SeqCst) <= 1, "{what}");
         }
         listeners.heard_nothing(&what);
