@@ -21,6 +21,7 @@ pub mod profile;
 pub mod seal;
 mod slots;
 pub mod stored;
+pub mod strict;
 pub mod time;
 pub mod trace;
 

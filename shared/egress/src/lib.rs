@@ -5,14 +5,19 @@
 
 pub mod address;
 pub mod auth;
+pub mod call;
 pub mod connect;
 pub mod draft;
 pub mod form;
 pub mod hmac;
 pub mod hosts;
 pub mod multipart;
+pub mod nonces;
+pub mod placeholder;
+pub mod request;
 pub mod resolve;
 pub mod sign;
+pub mod standard_webhooks;
 pub mod target;
 pub mod vendor;
 pub mod webhook;
@@ -21,6 +26,7 @@ mod body;
 mod failure;
 mod known;
 mod policy;
+mod url_rules;
 mod tls;
 
 pub use policy::{CertificateDer, Policy};

@@ -8,25 +8,10 @@ use std::net::IpAddr;
 use http::Uri;
 use url::{Host, Url};
 
-use crate::address;
+use crate::{address, url_rules};
 
 /// Longest URL, in characters.
-pub const URL_CHARS_MAX: usize = 4_096;
-
-/// Longest host name, in bytes (RFC 1035).
-const NAME_BYTES_MAX: usize = 253;
-
-/// Longest part of a host name between two dots, in bytes (RFC 1035).
-const LABEL_BYTES_MAX: usize = 63;
-
-/// Ports that speak other protocols, which a crafted request must not reach: those browsers refuse (Fetch standard).
-const BAD_PORTS: &[u16] = &[
-    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
-    102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
-    465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990,
-    993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667,
-    6668, 6669, 6679, 6697, 10080,
-];
+pub const URL_CHARS_MAX: usize = url_rules::URL_CHARS_MAX;
 
 /// Why a URL is not called. The text is for whoever registers it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,7 +64,7 @@ pub fn parse(url: &str, allow_private_networks: bool) -> Result<Uri, TargetRefus
         return Err(TargetRefusal::PlainHttp);
     }
     let port = parsed.port_or_known_default().unwrap_or(0);
-    if BAD_PORTS.contains(&port) && !loopback {
+    if url_rules::is_bad_port(port) && !loopback {
         return Err(TargetRefusal::Port(port));
     }
     to_uri(url, &parsed)
@@ -113,30 +98,18 @@ fn check_text(url: &str) -> Result<(), TargetRefusal> {
 fn check_host(url: &Url, allow_private_networks: bool) -> Result<bool, TargetRefusal> {
     let address = match url.host() {
         None => return Err(TargetRefusal::NotValid("it has no host")),
-        Some(Host::Domain(name)) => return check_name(name).map(|()| name == "localhost"),
+        Some(Host::Domain(name)) => {
+            return match url_rules::name_fault(name) {
+                Some(fault) => Err(TargetRefusal::NotValid(fault)),
+                None => Ok(name == "localhost"),
+            };
+        }
         Some(Host::Ipv4(address)) => IpAddr::V4(address),
         Some(Host::Ipv6(address)) => IpAddr::V6(address),
     };
     address::permit(address, allow_private_networks)
         .map_err(|name| TargetRefusal::Address { address, name })?;
     Ok(address::is_loopback(address))
-}
-
-fn check_name(name: &str) -> Result<(), TargetRefusal> {
-    if name.len() > NAME_BYTES_MAX {
-        return Err(TargetRefusal::NotValid("its host name is too long"));
-    }
-    if name.ends_with('.') {
-        return Err(TargetRefusal::NotValid("its host name ends with a dot"));
-    }
-    let plain = |c: u8| c.is_ascii_alphanumeric() || c == b'-' || c == b'_';
-    let label = |label: &str| {
-        !label.is_empty() && label.len() <= LABEL_BYTES_MAX && label.bytes().all(plain)
-    };
-    match name.split('.').all(label) {
-        true => Ok(()),
-        false => Err(TargetRefusal::NotValid("its host is no host name")),
-    }
 }
 
 /// The URL as it is sent: without a fragment, with the query as written.

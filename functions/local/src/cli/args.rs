@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use super::output::Format;
 use super::{
     config, dead_letters, event, extension, filed, invocation, key, keyring, lock, lock_session,
-    org, request, rule, secret, subscription, usage,
+    org, request, rule, secret, subscription, usage, vendor,
 };
 use crate::serve::ServeOptions;
 
@@ -125,6 +125,16 @@ Examples:
     /// The ring of root keys: show, add, promote, retire, reseal
     #[command(subcommand)]
     Keyring(keyring::Command),
+    /// Requests to vendors, as extensions make them: what goes out, byte for byte, and what comes back
+    ///
+    /// Reads JSON lines from standard input: `{"request", "install": {"hosts", "secrets", "tag"}, "at", "random",
+    /// "answers"}`. Prints a line for each: `{"sent": [{"method", "url", "headers", "bodyBase64"}], "answer"}`. With
+    /// `answers` nothing touches the network; without, the request is sent.
+    #[command(after_help = "\
+Example:
+  echo '{\"request\": {\"url\": \"https://api.example.com/\"}, \
+\"install\": {\"hosts\": [\"api.example.com\"]}, \"answers\": [{\"status\": 204}]}' | annex http")]
+    Http(vendor::Options),
     /// Print a completion script
     #[command(after_help = "\
 Examples:

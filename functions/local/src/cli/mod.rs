@@ -36,6 +36,7 @@ pub mod secret;
 pub mod session;
 pub mod subscription;
 pub mod usage;
+pub mod vendor;
 
 use args::{Cli, Command, Shell};
 use client::Client;
@@ -111,6 +112,7 @@ async fn run(cli: Cli) -> Result<(), Error> {
         Command::Lock(command) => lock::run(command, &session).await,
         Command::Session(command) => lock_session::run(command, &session).await,
         Command::Keyring(command) => keyring::run(command, &session).await,
+        Command::Http(options) => vendor::run(options).await,
     }
 }
 

@@ -5,21 +5,26 @@
 //! is found by its first 128 and hidden as far as it goes, so that a long secret that was cut is hidden too. Of a value
 //! that is itself JSON, such as the key file of a service account, its longer strings are hidden as well.
 //!
-//! **Limits:** not found are a secret that was compressed or encrypted, split by line breaks, or encoded twice in
-//! other ways than as JSON in JSON.
+//! A [`Redactor`] hides values that are known at the start, a [`RedactionList`] those that a call gathers.
+//!
+//! **Limits:** not found are a secret that was compressed or encrypted, split by line breaks, percent-encoded in a way
+//! that no common writer has, or encoded twice in other ways than as JSON in JSON.
 
+mod finder;
 mod forms;
+mod grams;
+mod list;
+mod parsed;
 
 use std::borrow::Cow;
 use std::fmt;
-
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
+use std::sync::Arc;
 
 use crate::json::{Scanner, Token, decode, escape_into};
 use crate::limits::REDACTED_CHARS_MIN;
+use finder::{Effort, Finder};
 
-/// Bytes of a form by which it is found.
-const ANCHOR_BYTES: usize = 128;
+pub use list::RedactionList;
 
 /// Bytes of a secret's name that a marker shows.
 const NAME_BYTES_SHOWN: usize = 128;
@@ -30,55 +35,19 @@ pub struct Redactor {
     finder: Option<Finder>,
 }
 
-#[derive(Clone)]
-struct Finder {
-    anchors: AhoCorasick,
-    /// By the number of an anchor: the forms that begin with it.
-    forms: Vec<Vec<Form>>,
-    markers: Vec<Box<str>>,
-}
-
-#[derive(Clone)]
-struct Form {
-    text: Box<str>,
-    marker: usize,
-}
-
 impl Redactor {
     /// Hides these values, given with their names. Values shorter than [`REDACTED_CHARS_MIN`] characters are not
     /// hidden; encoded forms are from [`crate::limits::REDACTED_ENCODED_CHARS_MIN`] characters on.
     ///
     /// Memory grows with the sizes of the values, some forty times in all.
     pub fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut markers = Vec::new();
-        let mut anchors: Vec<String> = Vec::new();
-        let mut forms: Vec<Vec<Form>> = Vec::new();
-        let mut known = std::collections::HashMap::new();
-        for (name, value) in secrets {
-            if value.chars().take(REDACTED_CHARS_MIN).count() < REDACTED_CHARS_MIN {
-                continue;
-            }
-            for form in forms::all(&value) {
-                let anchor = &form[..form.floor_char_boundary(ANCHOR_BYTES)];
-                let number = *known.entry(anchor.to_owned()).or_insert_with(|| {
-                    anchors.push(anchor.to_owned());
-                    forms.push(Vec::new());
-                    anchors.len() - 1
-                });
-                forms[number].push(Form { text: form.into(), marker: markers.len() });
-            }
-            markers.push(marker(&name));
-        }
-        let anchors = (!anchors.is_empty()).then(|| {
-            // The cheapest kind to build: a redactor serves one call. Its only errors are of sizes beyond 2^31.
-            AhoCorasick::builder()
-                .kind(Some(AhoCorasickKind::NoncontiguousNFA))
-                .dense_depth(1)
-                .match_kind(MatchKind::LeftmostLongest)
-                .build(&anchors)
-                .expect("the anchors of a call's secrets are far below two gigabytes")
-        });
-        Self { finder: anchors.map(|anchors| Finder { anchors, forms, markers }) }
+        let long = secrets.into_iter().filter(|(_, value)| is_searched(value));
+        Self::of(long.map(|(name, value)| (marker(&name), forms(&value))))
+    }
+
+    /// Puts the marker in place of each of the forms, the first marker where a form is given twice.
+    fn of(values: impl IntoIterator<Item = (Box<str>, Vec<Arc<str>>)>) -> Self {
+        Self { finder: Finder::new(values) }
     }
 
     /// Whether there is nothing to hide.
@@ -90,10 +59,9 @@ impl Redactor {
     ///
     /// For plain text. In JSON text use [`Self::redact_json`]: a value can begin in the middle of an escape.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match &self.finder {
-            Some(finder) => finder.redact(text).map_or(Cow::Borrowed(text), Cow::Owned),
-            None => Cow::Borrowed(text),
-        }
+        let redacted =
+            self.finder.as_ref().and_then(|finder| finder.redact(text, &mut Effort::new()));
+        redacted.map_or(Cow::Borrowed(text), Cow::Owned)
     }
 
     /// The JSON text with the secrets in its keys, strings and numbers hidden, however their characters are escaped.
@@ -102,86 +70,62 @@ impl Redactor {
     /// differed only in a secret become equal. A text that is not valid JSON is redacted as plain text.
     pub fn redact_json<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some(finder) = &self.finder else { return Cow::Borrowed(text) };
+        let effort = &mut Effort::new();
         // Without an escape, whatever a string says stands in the text as it is.
-        if !text.contains('\\') && finder.find(text, 0).is_none() {
+        if !text.contains('\\') && finder.search(text, effort).next(0).is_none() {
             return Cow::Borrowed(text);
         }
-        match finder.redact_json(text) {
+        match redact_json(finder, text, effort) {
             Some(None) => Cow::Borrowed(text),
             Some(Some(redacted)) => Cow::Owned(redacted),
-            None => self.redact(text),
+            None => finder.redact(text, effort).map_or(Cow::Borrowed(text), Cow::Owned),
         }
     }
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let markers = self.finder.as_ref().map_or(&[][..], |finder| &finder.markers);
+        let markers = self.finder.as_ref().map_or(&[][..], Finder::markers);
         f.debug_tuple("Redactor").field(&markers).finish()
     }
 }
 
-impl Finder {
-    /// The first form from `from` on: where it is, and its marker.
-    fn find(&self, text: &str, from: usize) -> Option<(usize, usize, &str)> {
-        let found = self.anchors.find(Input::new(text).range(from..))?;
-        let rest = &text[found.start()..];
-        let forms = self.forms[found.pattern().as_usize()].iter();
-        let reach = forms.map(|form| (common(&form.text, rest), form.marker));
-        // The first of equals: the secret that was named first.
-        let (length, marker) =
-            reach.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
-        Some((found.start(), found.start() + length, &self.markers[marker]))
-    }
-
-    fn redact(&self, text: &str) -> Option<String> {
-        let mut out = String::new();
-        let mut copied = 0;
-        while let Some((start, end, marker)) = self.find(text, copied) {
-            out.push_str(&text[copied..start]);
-            out.push_str(marker);
-            copied = end;
-        }
-        if copied == 0 {
-            return None;
-        }
-        out.push_str(&text[copied..]);
-        Some(out)
-    }
-
-    /// `None`: not valid JSON; `Some(None)`: nothing to hide.
-    fn redact_json(&self, text: &str) -> Option<Option<String>> {
-        let mut out = String::new();
-        let mut copied = 0;
-        let mut scanner = Scanner::new(text);
-        while let Some(token) = scanner.token().ok()? {
-            let (length, redacted) = match token {
-                Token::Key(inner) | Token::Text(inner) => {
-                    (inner.len() + 2, self.redact(&decode(inner)))
-                }
-                Token::Number(number) => (number.len(), self.redact(number)),
-                Token::Open(_) | Token::Close(_) | Token::Word(_) => continue,
-            };
-            if let Some(redacted) = redacted {
-                out.push_str(&text[copied..scanner.start()]);
-                out.push('"');
-                escape_into(&mut out, &redacted);
-                out.push('"');
-                copied = scanner.start() + length;
+/// `None`: not valid JSON; `Some(None)`: nothing to hide.
+fn redact_json(finder: &Finder, text: &str, effort: &mut Effort) -> Option<Option<String>> {
+    let mut out = String::new();
+    let mut copied = 0;
+    let mut scanner = Scanner::new(text);
+    while let Some(token) = scanner.token().ok()? {
+        let (length, redacted) = match token {
+            Token::Key(inner) | Token::Text(inner) => {
+                (inner.len() + 2, finder.redact(&decode(inner), effort))
             }
+            Token::Number(number) => (number.len(), finder.redact(number, effort)),
+            Token::Open(_) | Token::Close(_) | Token::Word(_) => continue,
+        };
+        if let Some(redacted) = redacted {
+            out.push_str(&text[copied..scanner.start()]);
+            out.push('"');
+            escape_into(&mut out, &redacted);
+            out.push('"');
+            copied = scanner.start() + length;
         }
-        if copied == 0 {
-            return Some(None);
-        }
-        out.push_str(&text[copied..]);
-        Some(Some(out))
     }
+    if copied == 0 {
+        return Some(None);
+    }
+    out.push_str(&text[copied..]);
+    Some(Some(out))
 }
 
-/// Bytes of whole characters that both begin with.
-fn common(form: &str, text: &str) -> usize {
-    let equal = form.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
-    form.floor_char_boundary(equal)
+/// Whether a value is long enough to be looked for.
+fn is_searched(value: &str) -> bool {
+    value.chars().take(REDACTED_CHARS_MIN).count() == REDACTED_CHARS_MIN
+}
+
+/// The forms of a value.
+fn forms(value: &str) -> Vec<Arc<str>> {
+    forms::all(value).into_iter().map(Arc::from).collect()
 }
 
 /// What stands for a secret. Nothing in it needs an escape in JSON.

@@ -3,6 +3,7 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_S
 use proptest::prelude::*;
 use serde_json::Value;
 
+use super::finder::ANCHOR_BYTES;
 use super::*;
 use crate::json::quote;
 

@@ -42,6 +42,14 @@ pub struct Answer {
     pub body: Bytes,
 }
 
+impl Answer {
+    /// The values of the headers with this lower-case name, in their order.
+    pub fn values(&self, name: &str) -> Vec<&str> {
+        let named = self.headers.iter().filter(|(known, _)| known == name);
+        named.map(|(_, value)| value.as_str()).collect()
+    }
+}
+
 /// Sends requests to vendors and reads their answers.
 ///
 /// **Contract.** A new connection looks its host up once, checks every address, and connects to the addresses it

@@ -1,0 +1,150 @@
+//! A request made ready: host approved, secrets filled, body encoded; nothing sent yet.
+
+use std::time::Duration;
+
+use crate::auth::Auth;
+use crate::auth::fields::Text;
+use crate::draft::SentUrl;
+use crate::hosts;
+use crate::placeholder::Place;
+use crate::request::{HttpRequest, KeySource, Method, SignRequest};
+use crate::sign::Sign;
+use crate::vendor::RESERVED_HEADERS;
+
+use super::content::Content;
+use super::{Call, CallFault};
+
+/// A request as it will be sent, but for what its auth and its signature add.
+pub(super) struct Prepared {
+    pub(super) method: Method,
+    pub(super) url: SentUrl,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) content: Content,
+    pub(super) auth: Auth,
+    pub(super) sign: Option<Sign>,
+    pub(super) timeout: Duration,
+}
+
+impl Call {
+    /// Makes a request ready, or refuses it.
+    pub(super) async fn prepare(&self, request: &HttpRequest) -> Result<Prepared, CallFault> {
+        let filled = self.secrets.fill_url(&request.url)?;
+        let url = hosts::approve(&filled, &self.hosts, self.allow_private_networks)
+            .map_err(|refusal| CallFault::refused(refusal.to_string()))?;
+        let mut headers = self.headers(&request.headers)?;
+        let auth = self.filled_auth(&request.auth)?;
+        let sign = request.sign.as_ref().map(|sign| self.sign(sign)).transpose()?;
+        let (content, content_type) = self.content(request.body.as_ref()).await?;
+        if let Some(content_type) = content_type
+            && !is_set(&headers, "content-type")
+        {
+            headers.push(("content-type".to_owned(), content_type));
+        }
+        let covers_body = sign.is_some() || covers_body(&auth);
+        let content = if covers_body { content.at_hand().await? } else { content };
+        let (method, timeout) = (request.method, request.timeout);
+        Ok(Prepared { method, url, headers, content, auth, sign, timeout })
+    }
+
+    /// Headers with lower-case names and filled values (AL-153, AL-154).
+    fn headers(&self, asked: &[(String, String)]) -> Result<Vec<(String, String)>, CallFault> {
+        let mut headers: Vec<(String, String)> = Vec::with_capacity(asked.len());
+        for (name, value) in asked {
+            self.secrets.keep_out(name, Place::HeaderName)?;
+            let name = name.to_ascii_lowercase();
+            check_name(&name)?;
+            if is_set(&headers, &name) {
+                return Err(CallFault::refused(format!("header {name} is set twice")));
+            }
+            let value = self.secrets.fill(value, Place::HeaderValue)?;
+            headers.push((name, value.into_owned()));
+        }
+        for (name, value) in &mut headers {
+            *value = sendable(name, value)?;
+        }
+        Ok(headers)
+    }
+
+    /// The auth with its texts filled; its credentials are hidden from now on.
+    fn filled_auth(&self, auth: &Auth) -> Result<Auth, CallFault> {
+        let mut auth = auth.clone();
+        for text in auth.texts() {
+            match text {
+                Text::Plain(text) => *text = self.secrets.fill(text, Place::Auth)?.into_owned(),
+                Text::Json(text) => *text = self.secrets.fill_json(text, Place::Auth)?,
+            }
+        }
+        let marker = auth.marker();
+        for credential in auth.credentials() {
+            self.redactions.add(&marker, credential);
+        }
+        Ok(auth)
+    }
+
+    /// The signature with its key resolved. Its header is refused here where it could not be set.
+    fn sign(&self, sign: &SignRequest) -> Result<Sign, CallFault> {
+        self.secrets.keep_out(&sign.header, Place::SignHeader)?;
+        let header = sign.header.to_ascii_lowercase();
+        check_name(&header)?;
+        Ok(Sign {
+            header,
+            algorithm: sign.algorithm,
+            key: zeroize::Zeroizing::new(self.key(&sign.key)?.to_owned()),
+            key_encoding: sign.key_encoding,
+            encoding: sign.encoding,
+            prefix: sign.prefix.clone(),
+            suffix: sign.suffix.clone(),
+        })
+    }
+
+    /// The text of a key: a secret's value by its name, or as it was written.
+    pub(super) fn key<'k>(&'k self, key: &'k KeySource) -> Result<&'k str, CallFault> {
+        match key {
+            KeySource::Secret(name) => Ok(self.secrets.get(name)?),
+            KeySource::Text(text) => {
+                self.secrets.keep_out(text, Place::SignKey)?;
+                Ok(text)
+            }
+        }
+    }
+}
+
+/// Whether the auth covers the bytes of the body, or may come to do so.
+fn covers_body(auth: &Auth) -> bool {
+    match auth {
+        Auth::None | Auth::Basic { .. } | Auth::Bearer { .. } | Auth::ApiKey { .. } => false,
+        Auth::Jwt(_) => false,
+        // Sent up to three times, and hashed where the vendor asks for it.
+        Auth::Digest { .. } | Auth::Aws(_) | Auth::EdgeGrid(_) => true,
+        Auth::Hawk(auth) => auth.include_payload_hash,
+    }
+}
+
+pub(super) fn is_set(headers: &[(String, String)], name: &str) -> bool {
+    headers.iter().any(|(known, _)| known == name)
+}
+
+/// Refuses a lower-case name that is no header name, and those that the host alone sets (AL-154, AL-155, AL-270).
+pub(super) fn check_name(name: &str) -> Result<(), CallFault> {
+    if http::HeaderName::from_lowercase(name.as_bytes()).is_err() {
+        let shown: String = name.chars().take(100).collect();
+        return Err(CallFault::refused(format!("{shown:?} is not a header name")));
+    }
+    match RESERVED_HEADERS.iter().any(|reserved| reserved == name) {
+        true => Err(CallFault::refused(format!("header {name} is set by the host alone"))),
+        false => Ok(()),
+    }
+}
+
+/// A value as it is sent: without white space around it, as Fetch has it. One that HTTP cannot carry is refused.
+pub(super) fn sendable(name: &str, value: &str) -> Result<String, CallFault> {
+    let value = value.trim_matches([' ', '\t', '\r', '\n']);
+    let fits = |c: char| c == '\t' || (!c.is_ascii_control() && u32::from(c) <= 0xFF);
+    match value.chars().all(fits) {
+        true => Ok(value.to_owned()),
+        false => {
+            let text = format!("header {name} has a value that HTTP cannot carry");
+            Err(CallFault::refused(text))
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Encodings of forms.
+
+use annex_egress::draft::Nonces;
+use annex_egress::form;
+use annex_egress::multipart::{self, Part, Segment};
+use serde_json::Value;
+
+use crate::{cases, text};
+
+fn pairs(value: &Value) -> Vec<(String, String)> {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+struct Fixed;
+
+impl Nonces for Fixed {
+    fn hawk(&self) -> String {
+        String::new()
+    }
+
+    fn cnonce(&self) -> String {
+        String::new()
+    }
+
+    fn uuid(&self) -> String {
+        String::new()
+    }
+
+    fn boundary(&self) -> String {
+        "boundary-of-the-vectors".to_owned()
+    }
+}
+
+/// The header lines and the value of the one part.
+fn encode(part: Part<'_>) -> (String, String) {
+    let form = multipart::encode(&[part], &Fixed);
+    let mut body = String::new();
+    for segment in &form.segments {
+        match segment {
+            Segment::Bytes(bytes) => body.push_str(std::str::from_utf8(bytes).unwrap()),
+            Segment::Document(_) => {}
+        }
+    }
+    let body = body.strip_prefix(&format!("--{}\r\n", form.boundary)).unwrap();
+    let body = body.strip_suffix(&format!("\r\n--{}--\r\n", form.boundary)).unwrap();
+    let (headers, value) = body.split_once("\r\n\r\n").unwrap();
+    (headers.to_owned(), value.to_owned())
+}
+
+fn check_multipart(case: &Value) {
+    let (input, expected) = (&case["input"], &case["expect"]);
+    let name = text(input, "name");
+    let (headers, value) = match input["filename"].as_str() {
+        None => encode(Part::Text { name, value: text(input, "value"), content_type: None }),
+        Some(filename) => {
+            let content_type = text(input, "contentType");
+            let (headers, value) =
+                encode(Part::Document { name, filename, content_type, index: 0 });
+            (headers, value + text(input, "content"))
+        }
+    };
+    let disposition = headers.split("\r\n").next().unwrap();
+    assert_eq!(disposition, text(expected, "disposition"), "{case}");
+    let values = [expected["value"].as_str(), expected["alternativeValue"].as_str()];
+    assert!(values.contains(&Some(&*value)), "{value:?}: {case}");
+}
+
+#[test]
+fn every_form_is_encoded_as_listed() {
+    for case in cases("forms") {
+        let (input, expected) = (&case["input"], &case["expect"]);
+        match text(&case, "kind") {
+            "urlencoded-parse" => {
+                // Only receivers read forms; this is how theirs read ours.
+                let read: Vec<(String, String)> =
+                    form_urlencoded::parse(text(input, "text").as_bytes()).into_owned().collect();
+                assert_eq!(read, pairs(&expected["pairs"]), "{case}");
+                let again = form::encode(&read);
+                let again: Vec<_> = form_urlencoded::parse(again.as_bytes()).into_owned().collect();
+                assert_eq!(again, read, "{case}");
+            }
+            "urlencoded-serialize" => {
+                assert_eq!(form::encode(&pairs(&input["pairs"])), text(expected, "text"), "{case}");
+            }
+            "multipart" => check_multipart(&case),
+            "multipart-part-type" => {
+                let accepted = multipart::is_media_type(text(input, "contentType"));
+                assert_eq!(Some(accepted), expected["accepted"].as_bool(), "{case}");
+            }
+            other => panic!("unknown kind {other}"),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A set of vectors, and what its cases have in common.
+
+use std::fs::File;
+use std::path::Path;
+
+use annex_egress::draft::{Draft, Nonces, Scheme, SentUrl};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use serde_json::Value;
+
+/// The cases of a set; none where the sets are absent.
+pub(crate) fn cases(set: &str) -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
+    let Ok(file) = File::open(folder.join(set).join("open.json.gz")) else { return Vec::new() };
+    let set: Value = serde_json::from_reader(GzDecoder::new(file)).expect("it is JSON");
+    set["cases"].as_array().expect("a set has cases").clone()
+}
+
+/// Runs every case of a set by a judge, which says what is wrong; fails with all that is.
+#[track_caller]
+pub(crate) fn run(set: &str, judge: impl Fn(&Value) -> Result<(), String>) {
+    let wrong: Vec<String> = cases(set)
+        .iter()
+        .filter_map(|case| Some(format!("{}: {}", case["id"], judge(case).err()?)))
+        .collect();
+    assert!(wrong.is_empty(), "{} cases of {set}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Compares what was made with what a case expects.
+pub(crate) fn same(what: &str, found: impl Into<Value>, expected: &Value) -> Result<(), String> {
+    let found = found.into();
+    if found == *expected { Ok(()) } else { Err(format!("{what} is {found}, not {expected}")) }
+}
+
+/// Compares where the case expects something at all.
+pub(crate) fn same_if_given(
+    what: &str,
+    found: impl Into<Value>,
+    expected: &Value,
+) -> Result<(), String> {
+    if expected.is_null() { Ok(()) } else { same(what, found, expected) }
+}
+
+/// A text of an input; empty where it is null or absent.
+pub(crate) fn text<'a>(input: &'a Value, name: &str) -> &'a str {
+    input[name].as_str().unwrap_or_default()
+}
+
+/// A text of an input that may be absent.
+pub(crate) fn optional(input: &Value, name: &str) -> Option<String> {
+    input[name].as_str().map(str::to_owned)
+}
+
+/// The texts of a list.
+pub(crate) fn texts(list: &Value) -> Vec<&str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// The pairs of a list of names and values.
+pub(crate) fn pairs(list: &Value) -> Vec<(String, String)> {
+    let pairs = list.as_array().into_iter().flatten();
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    pairs.map(|pair| (text(&pair[0]), text(&pair[1]))).collect()
+}
+
+/// The body of an input: none where it is null or absent.
+pub(crate) fn body(input: &Value) -> Option<Vec<u8>> {
+    match input["body_b64"].as_str() {
+        Some(text) => Some(STANDARD.decode(text).expect("it is base64")),
+        None => input["body"].as_str().map(|text| text.as_bytes().to_vec()),
+    }
+}
+
+/// The URL of a text, as a WHATWG URL sends it.
+pub(crate) fn url(text: &str) -> SentUrl {
+    let url = url::Url::parse(text).expect("it is a URL");
+    let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+    SentUrl {
+        scheme: if url.scheme() == "https" { Scheme::Https } else { Scheme::Http },
+        host: url.host_str().expect("it has a host").to_owned(),
+        port: url.port(),
+        target: format!("{}{query}", url.path()),
+    }
+}
+
+/// A request of a case.
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) url: SentUrl,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Option<Vec<u8>>,
+}
+
+impl Request {
+    pub(crate) fn draft(&self) -> Draft<'_> {
+        Draft {
+            method: &self.method,
+            url: &self.url,
+            headers: &self.headers,
+            body: self.body.as_deref(),
+        }
+    }
+}
+
+/// Answers the same for every random value.
+pub(crate) struct Fixed(pub(crate) String);
+
+impl Nonces for Fixed {
+    fn hawk(&self) -> String {
+        self.0.clone()
+    }
+
+    fn cnonce(&self) -> String {
+        self.0.clone()
+    }
+
+    fn uuid(&self) -> String {
+        self.0.clone()
+    }
+
+    fn boundary(&self) -> String {
+        self.0.clone()
+    }
+}
