@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use annex_egress::draft::{Scheme, SentUrl};
+use annex_egress::hosts::{self, Hosts};
 use annex_egress::vendor::{Outgoing, OutgoingBody, VendorClient};
-use annex_egress::{Resolve, ResolveFault, target};
+use annex_egress::{Resolve, ResolveFault};
 use async_trait::async_trait;
 use http::Method;
 
@@ -78,16 +79,13 @@ impl Listeners {
     }
 }
 
-/// The way of a URL to the client.
+/// The way of a URL to the client, for an install that approved its very host.
 fn approve(url: &str, allow_private_networks: bool) -> Result<SentUrl, String> {
-    let uri = target::parse(url, allow_private_networks).map_err(|refusal| refusal.to_string())?;
-    let scheme = match uri.scheme_str() {
-        Some("https") => Scheme::Https,
-        _ => Scheme::Http,
-    };
-    let host = uri.host().expect("a target has a host").to_owned();
-    let target = uri.path_and_query().expect("a target has a path").to_string();
-    Ok(SentUrl { scheme, host, port: uri.port_u16(), target })
+    let read = url::Url::parse(url).map_err(|error| error.to_string())?;
+    let host = read.host_str().ok_or("a URL without a host")?;
+    let port = read.port_or_known_default().ok_or("a URL without a port")?;
+    let hosts = Hosts::parse(&[format!("{host}:{port}")]).map_err(|bad| bad.to_string())?;
+    hosts::approve(url, &hosts, allow_private_networks).map_err(|refusal| refusal.to_string())
 }
 
 /// A URL as a browser reads it, without any rule.
