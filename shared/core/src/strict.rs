@@ -262,6 +262,17 @@ impl<'v> Value<'v> {
         read.into_iter().collect()
     }
 
+    /// A name and a value: an array of two strings.
+    pub fn pair(self) -> Option<(String, String)> {
+        let mut texts = json::elements(self.raw).map(json::text);
+        match (self.is_array(), texts.next(), texts.next(), texts.next()) {
+            (true, Some(Some(name)), Some(Some(value)), None) => {
+                Some((name.into_owned(), value.into_owned()))
+            }
+            _ => self.problem("expected a [name, value] pair"),
+        }
+    }
+
     /// The elements of an array, at most `count_max` of them.
     pub fn elements<T>(
         self,

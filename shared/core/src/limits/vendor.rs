@@ -9,7 +9,7 @@ pub const VENDOR_ANSWER_BYTES_MAX: usize = 8 << 20;
 pub const VENDOR_HEAD_BYTES_MAX: usize = 64 << 10;
 
 /// Header lines of a vendor's answer.
-pub const VENDOR_HEADERS_MAX: usize = 512;
+pub const VENDOR_HEADERS_MAX: usize = 256;
 
 /// How long a connection without a request is kept, unless set otherwise (AL-218).
 pub const VENDOR_KEEPALIVE: Duration = Duration::from_secs(4);

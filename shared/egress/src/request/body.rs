@@ -96,13 +96,7 @@ fn form(value: Value<'_>) -> Option<Vec<(String, String)>> {
     if !value.is_array() {
         return value.each_member(FORM_FIELDS_MAX, |it| it.any_text());
     }
-    value.elements(FORM_FIELDS_MAX, |pair| {
-        if pair.raw().is_empty() || !pair.is_array() {
-            return pair.problem("expected a [name, value] pair");
-        }
-        let texts = pair.elements(2, |it| it.any_text())?;
-        <[String; 2]>::try_from(texts).ok().map(<(String, String)>::from)
-    })
+    value.elements(FORM_FIELDS_MAX, |pair| pair.pair())
 }
 
 /// Bytes in base64, of either alphabet, padded or not.

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use annex_core::limits::{VENDOR_ANSWER_BYTES_MAX, VENDOR_HEAD_BYTES_MAX};
+use annex_core::limits::{VENDOR_ANSWER_BYTES_MAX, VENDOR_HEAD_BYTES_MAX, VENDOR_HEADERS_MAX};
 
 use super::link::LinkFault;
 use crate::connect::{ConnectFault, SocketFault};
@@ -70,7 +70,7 @@ impl LinkFault {
                 timeout.as_millis()
             )),
             Self::HeadTooLarge => VendorFault::refused(format!(
-                "response head is larger than {VENDOR_HEAD_BYTES_MAX} bytes"
+                "response head is larger than {VENDOR_HEAD_BYTES_MAX} bytes or {VENDOR_HEADERS_MAX} lines"
             )),
             Self::BodyTooLarge => VendorFault::refused(format!(
                 "response is larger than {VENDOR_ANSWER_BYTES_MAX} bytes"

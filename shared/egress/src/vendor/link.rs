@@ -60,6 +60,7 @@ impl Link {
         let counted = Counted { stream: TokioIo::new(stream), read: Arc::clone(&read) };
         let (sender, connection) = Builder::new()
             .max_buf_size(VENDOR_HEAD_BYTES_MAX)
+            .max_header_size(VENDOR_HEAD_BYTES_MAX)
             .max_headers(VENDOR_HEADERS_MAX)
             .handshake(TokioIo::new(counted))
             .await?;

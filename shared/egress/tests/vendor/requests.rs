@@ -32,7 +32,7 @@ fn bytes(text: &'static str) -> OutgoingBody {
     OutgoingBody::Bytes(Bytes::from_static(text.as_bytes()))
 }
 
-// covers: AL-141 AL-152
+// covers: AL-141 AL-152 AL-153
 #[tokio::test]
 async fn request_holds_what_it_was_given_and_nothing_else_al_152() {
     for method in ["GET", "HEAD", "DELETE"] {

@@ -1,9 +1,11 @@
 //! What happens to a request that meets a kept connection which the vendor has closed.
 
+use std::sync::Arc;
+
 use annex_egress::ResolveFault;
 use annex_egress::vendor::{Answer, VendorClient, VendorFault};
 use http::Method;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::peer::{
     INCOMPLETE, NOT_PERMITTED, Names, OK, PATIENT, Peer, RESET, Vendor, client, client_with, ok,
@@ -23,39 +25,31 @@ fn ok_for(method: &Method) -> Result<Answer, VendorFault> {
     }
 }
 
-/// A vendor that closes its first connection while it is idle, and says when it has.
-async fn closing(reset: bool) -> (Vendor, mpsc::UnboundedReceiver<()>) {
-    let (closed, on_close) = mpsc::unbounded_channel();
-    let vendor = Vendor::start(move |mut peer| {
-        let closed = closed.clone();
+/// A client whose kept connection was closed by the vendor while it was idle.
+async fn left_behind(names: Arc<Names>, reset: bool) -> (VendorClient, Vendor) {
+    let (close, gate) = watch::channel(false);
+    let (closed, mut on_close) = mpsc::unbounded_channel();
+    let mut vendor = Vendor::start(move |mut peer| {
+        let (closed, mut gate) = (closed.clone(), gate.clone());
         async move {
             peer.answer(OK).await;
             if peer.number > 0 {
                 peer.closed().await;
                 return;
             }
+            gate.wait_for(|open| *open).await.expect("the test opens it");
             match reset {
                 true => peer.reset(),
                 false => drop(peer),
             }
-            closed.send(()).unwrap();
+            closed.send(()).expect("the test waits");
         }
     })
     .await;
-    (vendor, on_close)
-}
-
-/// A client whose kept connection to the vendor is closed by now.
-async fn left_behind(names: std::sync::Arc<Names>, reset: bool) -> (VendorClient, Vendor) {
     let client = client_with(names, true, PATIENT);
-    let (mut vendor, mut on_close) = closing(reset).await;
-    // The answer may overtake the end of the connection, or be overtaken by its reset.
-    let first = send(&client, vendor.get()).await;
-    on_close.recv().await.unwrap();
-    match reset {
-        true => drop(first),
-        false => assert_eq!(first, ok()),
-    }
+    assert_eq!(send(&client, vendor.get()).await, ok());
+    close.send(true).expect("the vendor waits");
+    on_close.recv().await.expect("the vendor closes");
     assert_eq!((vendor.connections(), vendor.seen().len()), (1, 1));
     (client, vendor)
 }
@@ -191,7 +185,7 @@ async fn kept_connection_that_was_reset_is_not_used() {
 #[tokio::test]
 async fn bytes_that_nobody_asked_for_end_a_kept_connection() {
     let (sent, mut on_sent) = mpsc::unbounded_channel();
-    let (go, gate) = tokio::sync::watch::channel(false);
+    let (go, gate) = watch::channel(false);
     let mut vendor = Vendor::start(move |mut peer| {
         let (sent, mut gate) = (sent.clone(), gate.clone());
         async move {

@@ -105,7 +105,7 @@ async fn handshake_that_does_not_end_in_time_is_not_sent_al_183() {
         peer.closed().await;
     })
     .await;
-    let short = std::time::Duration::from_millis(200);
+    let short = std::time::Duration::from_millis(500);
     let found = client().send("a", post(silent.port), short).await;
     let why = format!("connect ETIMEDOUT api.vendor.example:{}", silent.port);
     assert_eq!(found, not_sent(&why));

@@ -10,13 +10,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use annex_egress::draft::{Scheme, SentUrl};
+use annex_egress::hosts::{self, Hosts};
 use annex_egress::vendor::{Outgoing, OutgoingBody, VendorClient};
-use annex_egress::{Resolve, ResolveFault, target};
+use annex_egress::{Resolve, ResolveFault};
 use async_trait::async_trait;
 use http::Method;
 
 use self::spellings::{FORBIDDEN_V6, PUBLIC, SPECIAL_V4, carrying, forbidden_v4, literals, names};
 use crate::peer::{NOT_PERMITTED, PATIENT, Vendor, client, client_with, send};
+
+/// Why a lock holds.
+const NO_PANIC: &str = "no lookup panics";
 
 /// A URL, and what the name service says about its host, lookup by lookup.
 struct Case {
@@ -37,10 +41,10 @@ impl Resolve for Zone {
     async fn resolve(&self, host: &str) -> Result<Vec<IpAddr>, ResolveFault> {
         self.lookups.fetch_add(1, Ordering::SeqCst);
         let mut name = host.to_owned();
-        while let Some(next) = self.aliases.lock().unwrap().get(&name) {
+        while let Some(next) = self.aliases.lock().expect(NO_PANIC).get(&name) {
             name.clone_from(next);
         }
-        let mut answers = self.answers.lock().unwrap();
+        let mut answers = self.answers.lock().expect(NO_PANIC);
         let answers = answers.get_mut(&name).ok_or(ResolveFault::NotFound)?;
         Ok(if answers.len() > 1 { answers.remove(0) } else { answers.concat() })
     }
@@ -75,16 +79,13 @@ impl Listeners {
     }
 }
 
-/// The way of a URL to the client.
+/// The way of a URL to the client, for an install that approved its very host.
 fn approve(url: &str, allow_private_networks: bool) -> Result<SentUrl, String> {
-    let uri = target::parse(url, allow_private_networks).map_err(|refusal| refusal.to_string())?;
-    let scheme = match uri.scheme_str() {
-        Some("https") => Scheme::Https,
-        _ => Scheme::Http,
-    };
-    let host = uri.host().expect("a target has a host").to_owned();
-    let target = uri.path_and_query().expect("a target has a path").to_string();
-    Ok(SentUrl { scheme, host, port: uri.port_u16(), target })
+    let read = url::Url::parse(url).map_err(|error| error.to_string())?;
+    let host = read.host_str().ok_or("a URL without a host")?;
+    let port = read.port_or_known_default().ok_or("a URL without a port")?;
+    let hosts = Hosts::parse(&[format!("{host}:{port}")]).map_err(|bad| bad.to_string())?;
+    hosts::approve(url, &hosts, allow_private_networks).map_err(|refusal| refusal.to_string())
 }
 
 /// A URL as a browser reads it, without any rule.
@@ -119,9 +120,9 @@ async fn check(private: bool, cases: impl IntoIterator<Item = Case>) -> usize {
         let read = url::Url::parse(&url).ok().and_then(|read| as_read(&read));
         for sent in [approve(&url, private).ok(), read].into_iter().flatten() {
             let answers = case.answers.clone();
-            zone.answers.lock().unwrap().insert(sent.host.clone(), answers);
+            zone.answers.lock().expect(NO_PANIC).insert(sent.host.clone(), answers);
             zone.lookups.store(0, Ordering::SeqCst);
-            refuse(&client, sent).await.unwrap();
+            refuse(&client, sent).await.expect("a forbidden target is refused");
             assert!(zone.lookups.load(Ordering::SeqCst) <= 1, "{what}");
         }
         listeners.heard_nothing(&what);
