@@ -7,10 +7,12 @@ use std::time::Duration;
 mod capability;
 mod scopes;
 mod stores;
+mod vendor;
 
 pub use self::capability::*;
 pub use self::scopes::*;
 pub use self::stores::*;
+pub use self::vendor::*;
 
 // --- Transport and retries (LC-031 to LC-048) ---
 

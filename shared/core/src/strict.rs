@@ -16,7 +16,8 @@ pub const PROBLEMS_SHOWN_MAX: usize = 20;
 const PATH_CHARS_SHOWN: usize = 200;
 
 /// A field that the contract does not know (AL-034).
-const UNKNOWN: &str = "unknown field (the app may be built with a newer SDK than this platform runs)";
+const UNKNOWN: &str =
+    "unknown field (the app may be built with a newer SDK than this platform runs)";
 
 /// Why a request is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -261,6 +262,17 @@ impl<'v> Value<'v> {
         read.into_iter().collect()
     }
 
+    /// A name and a value: an array of two strings.
+    pub fn pair(self) -> Option<(String, String)> {
+        let mut texts = json::elements(self.raw).map(json::text);
+        match (self.is_array(), texts.next(), texts.next(), texts.next()) {
+            (true, Some(Some(name)), Some(Some(value)), None) => {
+                Some((name.into_owned(), value.into_owned()))
+            }
+            _ => self.problem("expected a [name, value] pair"),
+        }
+    }
+
     /// The elements of an array, at most `count_max` of them.
     pub fn elements<T>(
         self,
@@ -317,7 +329,7 @@ mod tests {
         let name = fields.required("name", |it| it.text(1..=3));
         let count = fields.optional("count", |it| it.whole(1..=10));
         let parts = fields.optional("parts", |it| {
-            it.elements(2, |it| it.object(|part| part.required("text", Value::any_text)))
+            it.elements(2, |it| it.object(|part| part.required("text", |it| it.any_text())))
         });
         Some(Request { name: name?, count: count?, parts: parts?.unwrap_or_default() })
     }
@@ -420,6 +432,9 @@ mod tests {
         check(r#"{"name":"abc"}"#, Ok(("abc", None, &[])));
         check(r#"{"name":"abcd"}"#, Err("invalid request: name: expected 1 to 3 characters"));
         check(r#"{"name":""}"#, Err("invalid request: name: expected 1 to 3 characters"));
-        check(r#"{"name":"a","count":0}"#, Err("invalid request: count: expected a whole number from 1 to 10"));
+        check(
+            r#"{"name":"a","count":0}"#,
+            Err("invalid request: count: expected a whole number from 1 to 10"),
+        );
     }
 }

@@ -15,11 +15,11 @@ const FIRST_CAPACITY: usize = 64 << 10;
 /// Reads a whole body of at most `bytes_max` bytes (LC-047, LC-048).
 ///
 /// What is declared larger is refused unread. A body holds a permit of `large` from [`LARGE_BODY_BYTES`] on: not
-/// earlier, so that a declared length alone keeps nobody else waiting.
+/// earlier, so that a declared length alone keeps nobody else waiting. Without `large`, the limit alone bounds it.
 pub(crate) async fn read(
     mut body: Incoming,
     bytes_max: usize,
-    large: &Semaphore,
+    large: Option<&Semaphore>,
 ) -> Result<Bytes, SendFault> {
     let declared = body.size_hint().exact().unwrap_or(0);
     if declared > bytes_max as u64 {
@@ -29,13 +29,15 @@ pub(crate) async fn read(
     let mut bytes = Vec::with_capacity(expected.min(FIRST_CAPACITY));
     let mut permit = None;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| failure::of_body(&error))?;
+        let frame = frame.map_err(|error| failure::of_exchange(&error))?;
         let Ok(data) = frame.into_data() else { continue };
         let size = bytes.len().saturating_add(data.len());
         if size > bytes_max {
             return Err(SendFault::TooLarge { size: size as u64 });
         }
-        if size > LARGE_BODY_BYTES && permit.is_none() {
+        if let (Some(large), None) = (large, &permit)
+            && size > LARGE_BODY_BYTES
+        {
             let acquired = large.acquire().await;
             permit = Some(acquired.map_err(|_closed| broken("client is shutting down"))?);
         }

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use crate::address;
-use crate::resolve::Resolve;
+use crate::resolve::{Resolve, ResolveFault};
 
 /// How long one address is tried before the next one.
 const ADDRESS_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,9 +29,62 @@ pub enum ConnectFault {
     /// An address is not permitted; nothing was connected to.
     #[error("{0}")]
     Refused(String),
-    /// The name has no addresses, or none of them answered.
-    #[error("{0}")]
-    Failed(String),
+    /// The name has no addresses.
+    #[error(transparent)]
+    Lookup(ResolveFault),
+    /// None of the addresses answered; how it went with the last one.
+    #[error(transparent)]
+    Failed(SocketFault),
+}
+
+/// How a socket failed, told without an address or anything else of our network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SocketFault {
+    /// Nobody listens.
+    #[error("connection refused")]
+    Refused,
+    /// The other side tore it down.
+    #[error("connection reset")]
+    Reset,
+    /// The other side ended it.
+    #[error("connection closed")]
+    Closed,
+    /// Nobody answered in time.
+    #[error("connection timed out")]
+    TimedOut,
+    /// There is no way to the host.
+    #[error("host unreachable")]
+    HostUnreachable,
+    /// There is no way to its network.
+    #[error("network unreachable")]
+    NetworkUnreachable,
+    /// Anything else.
+    #[error("connection failed")]
+    Other,
+}
+
+impl SocketFault {
+    /// What an error of a socket means.
+    pub fn of(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => Self::Refused,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => Self::Reset,
+            io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => Self::Closed,
+            io::ErrorKind::TimedOut => Self::TimedOut,
+            io::ErrorKind::HostUnreachable => Self::HostUnreachable,
+            io::ErrorKind::NetworkUnreachable => Self::NetworkUnreachable,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Where plain http may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlainHttp {
+    /// To this machine, where private networks are allowed (LC-011).
+    Loopback,
+    /// To every permitted address, where private networks are allowed (AL-145).
+    Permitted,
 }
 
 /// Connects to a URI's host: resolves once, checks every address, and connects to the very addresses it checked.
@@ -39,12 +92,13 @@ pub enum ConnectFault {
 pub struct Connector {
     resolver: Arc<dyn Resolve>,
     allow_private_networks: bool,
+    plain: PlainHttp,
 }
 
 impl Connector {
-    /// A connector that may reach private networks only where `allow_private_networks` is set.
-    pub fn new(resolver: Arc<dyn Resolve>, allow_private_networks: bool) -> Self {
-        Self { resolver, allow_private_networks }
+    /// A connector that may reach private networks, and go without TLS, only where `allow_private_networks` is set.
+    pub fn new(resolver: Arc<dyn Resolve>, allow_private_networks: bool, plain: PlainHttp) -> Self {
+        Self { resolver, allow_private_networks, plain }
     }
 
     async fn connect(self, uri: Uri) -> Result<TokioIo<TcpStream>, ConnectFault> {
@@ -52,7 +106,7 @@ impl Connector {
             let addresses = self.addresses(&uri).await?;
             first_of(&addresses, port_of(&uri)).await
         });
-        within.await.unwrap_or_else(|_elapsed| Err(failed("connection timed out")))
+        within.await.unwrap_or_else(|_elapsed| Err(ConnectFault::Failed(SocketFault::TimedOut)))
     }
 
     /// The checked addresses of a URI's host. One that is not permitted spoils the others: whoever mixes them is
@@ -62,30 +116,38 @@ impl Connector {
         let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
         let addresses = match bare.parse::<IpAddr>() {
             Ok(literal) => vec![literal],
-            Err(_name) => self
-                .resolver
-                .resolve(bare)
-                .await
-                .map_err(|fault| ConnectFault::Failed(fault.to_string()))?,
+            Err(_name) => self.resolver.resolve(bare).await.map_err(ConnectFault::Lookup)?,
         };
         let plain = uri.scheme() != Some(&Scheme::HTTPS);
         for address in &addresses {
             address::permit(*address, self.allow_private_networks)
                 .map_err(|_name| refused("the host has an address that is not permitted"))?;
-            if plain && !address::is_loopback(*address) {
-                return Err(refused("the host is not on this machine, as plain http has to be"));
+            if plain {
+                self.permit_plain(*address)?;
             }
         }
         match addresses.is_empty() {
-            true => Err(failed("name not found")),
+            true => Err(ConnectFault::Lookup(ResolveFault::NotFound)),
             false => Ok(addresses),
+        }
+    }
+
+    fn permit_plain(&self, address: IpAddr) -> Result<(), ConnectFault> {
+        match self.plain {
+            PlainHttp::Loopback if !address::is_loopback(address) => {
+                Err(refused("the host is not on this machine, as plain http has to be"))
+            }
+            PlainHttp::Permitted if !self.allow_private_networks => {
+                Err(refused("plain http is not permitted"))
+            }
+            PlainHttp::Loopback | PlainHttp::Permitted => Ok(()),
         }
     }
 }
 
 /// A connection to the first address that takes one; the fault is that of the last one tried.
 async fn first_of(addresses: &[IpAddr], port: u16) -> Result<TokioIo<TcpStream>, ConnectFault> {
-    let mut fault = failed("name not found");
+    let mut fault = ConnectFault::Lookup(ResolveFault::NotFound);
     for address in addresses {
         let socket = SocketAddr::new(address.to_canonical(), port);
         match tokio::time::timeout(ADDRESS_TIMEOUT, TcpStream::connect(socket)).await {
@@ -96,8 +158,8 @@ async fn first_of(addresses: &[IpAddr], port: u16) -> Result<TokioIo<TcpStream>,
                 }
                 return Ok(TokioIo::new(stream));
             }
-            Ok(Err(error)) => fault = failed(reason(&error)),
-            Err(_elapsed) => fault = failed("connection timed out"),
+            Ok(Err(error)) => fault = ConnectFault::Failed(SocketFault::of(&error)),
+            Err(_elapsed) => fault = ConnectFault::Failed(SocketFault::TimedOut),
         }
     }
     Err(fault)
@@ -108,25 +170,8 @@ fn port_of(uri: &Uri) -> u16 {
     uri.port_u16().unwrap_or(default)
 }
 
-/// A short reason that holds no address and nothing else of our network.
-pub(crate) fn reason(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => "connection refused",
-        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => "connection reset",
-        io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => "connection closed",
-        io::ErrorKind::TimedOut => "connection timed out",
-        io::ErrorKind::HostUnreachable => "host unreachable",
-        io::ErrorKind::NetworkUnreachable => "network unreachable",
-        _ => "connection failed",
-    }
-}
-
 fn refused(why: &str) -> ConnectFault {
     ConnectFault::Refused(why.to_owned())
-}
-
-fn failed(why: &str) -> ConnectFault {
-    ConnectFault::Failed(why.to_owned())
 }
 
 impl tower::Service<Uri> for Connector {

@@ -7,7 +7,7 @@ use annex_core::ports::SendFault;
 use hyper_util::client::legacy;
 use rustls::{AlertDescription, CertificateError};
 
-use crate::connect::{self, ConnectFault};
+use crate::connect::{ConnectFault, SocketFault};
 
 /// The fault of a request that got no answer head.
 pub(crate) fn of_request(error: &legacy::Error) -> SendFault {
@@ -17,15 +17,17 @@ pub(crate) fn of_request(error: &legacy::Error) -> SendFault {
     }
     match find::<ConnectFault>(error) {
         Some(ConnectFault::Refused(why)) => SendFault::Refused(why.clone()),
-        Some(ConnectFault::Failed(why)) => SendFault::NotSent(why.clone()),
+        Some(fault @ (ConnectFault::Lookup(_) | ConnectFault::Failed(_))) => {
+            SendFault::NotSent(fault.to_string())
+        }
         // The connection stood, so it is the handshake that failed: no byte of the request has left.
         None => SendFault::NotSent(reason_of_handshake(error)),
     }
 }
 
-/// The fault of a body that broke off.
-pub(crate) fn of_body(error: &hyper::Error) -> SendFault {
-    tracing::debug!(error = error as &dyn Error, "response body failed");
+/// The fault of an answer that broke off.
+pub(crate) fn of_exchange(error: &hyper::Error) -> SendFault {
+    tracing::debug!(error = error as &dyn Error, "response failed");
     SendFault::Broken(reason_of_exchange(error))
 }
 
@@ -38,23 +40,25 @@ fn reason_of_exchange(error: &(dyn Error + 'static)) -> String {
         (Some(error), _) if error.is_incomplete_message() => INCOMPLETE,
         (_, Some(error)) => match error.kind() {
             io::ErrorKind::UnexpectedEof => INCOMPLETE,
+            _ if find::<rustls::Error>(error).is_some() => "TLS connection failed",
             // How hyper says that a chunk's size is none, or that there is too much beside the chunks.
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => NOT_HTTP,
-            _ => connect::reason(error),
+            _ => return SocketFault::of(error).to_string(),
         },
         _ => "connection closed",
     };
     reason.to_owned()
 }
 
-fn reason_of_handshake(error: &(dyn Error + 'static)) -> String {
+/// Why there was no TLS over a connection that stood.
+pub(crate) fn reason_of_handshake(error: &(dyn Error + 'static)) -> String {
     let reason = match (find::<rustls::Error>(error), find::<io::Error>(error)) {
         (Some(rustls::Error::InvalidCertificate(error)), _) => reason_of_certificate(error),
         (Some(rustls::Error::AlertReceived(alert)), _) => reason_of_alert(*alert),
         (Some(_), _) => "TLS handshake failed",
-        (None, Some(error)) => match connect::reason(error) {
-            "connection closed" => "connection closed during the TLS handshake",
-            "connection reset" => "connection reset during the TLS handshake",
+        (None, Some(error)) => match SocketFault::of(error) {
+            SocketFault::Closed => "connection closed during the TLS handshake",
+            SocketFault::Reset => "connection reset during the TLS handshake",
             _ => "TLS handshake failed",
         },
         (None, None) => "TLS handshake failed",
@@ -89,7 +93,7 @@ fn reason_of_alert(alert: AlertDescription) -> &'static str {
 }
 
 /// The first error of type `E` in a chain. An `io::Error` hides the error it wraps from the chain, so it is opened.
-fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+pub(crate) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(error) = next {
         let wrapped = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());

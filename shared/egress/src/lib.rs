@@ -1,7 +1,7 @@
 //! The only way out of Annex: HTTP to checked addresses.
 //!
 //! [`address`] and [`target`] hold the rules and touch nothing; [`resolve`] and [`connect`] carry them out on the
-//! network; [`webhook`] is the client that extensions are called through.
+//! network; [`webhook`] is the client that extensions are called through, [`vendor`] the one that vendors are.
 
 pub mod address;
 pub mod auth;
@@ -26,8 +26,11 @@ mod body;
 mod failure;
 mod known;
 mod policy;
+mod tls;
 mod url_rules;
 
 pub use policy::{CertificateDer, Policy};
 pub use resolve::{Resolve, ResolveFault, SystemResolver};
-pub use webhook::{BadRoot, WebhookClient};
+pub use tls::BadRoot;
+pub use vendor::VendorClient;
+pub use webhook::WebhookClient;

@@ -11,16 +11,16 @@ use http::header::{self, HeaderName, HeaderValue};
 use http::{Method, Request, Response, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::Semaphore;
 
-use crate::connect::Connector;
+use crate::connect::{Connector, PlainHttp};
 use crate::known::KnownTargets;
 use crate::policy::Policy;
 use crate::resolve::Resolve;
+use crate::tls::{self, BadRoot};
 use crate::{body, failure};
 
 /// How long a connection without a request is kept.
@@ -48,16 +48,6 @@ const FRAMING: &[HeaderName] = &[
     header::EXPECT,
 ];
 
-/// A root certificate of the policy that is none.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("extra root certificate {index} cannot be used: {why}")]
-pub struct BadRoot {
-    /// Which one, counted from 0.
-    pub index: usize,
-    /// Why.
-    pub why: String,
-}
-
 /// Sends webhooks and reads their answers.
 ///
 /// **Contract.** That of [`Outbound`]. Over one kept connection requests follow each other, never overlap. A request
@@ -75,17 +65,8 @@ impl WebhookClient {
     ///
     /// One process needs one: what it bounds, it bounds for its own requests only.
     pub fn new(policy: Policy, resolver: Arc<dyn Resolve>) -> Result<Self, BadRoot> {
-        let Policy { allow_private_networks, extra_roots } = policy;
-        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        for (index, root) in extra_roots.into_iter().enumerate() {
-            roots.add(root).map_err(|error| BadRoot { index, why: error.to_string() })?;
-        }
-        // The address and the scheme were checked by then; the connector checks both once more.
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls_config(roots))
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(Connector::new(resolver, allow_private_networks));
+        let allow_private_networks = policy.allow_private_networks;
+        let connector = tls::connector(policy, resolver, PlainHttp::Loopback)?;
         let http = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)
@@ -106,7 +87,7 @@ impl WebhookClient {
             self.http.request(request).await.map_err(|error| failure::of_request(&error))?;
         let status = response.status().as_u16();
         let retry_after = retry_after(&response);
-        let body = body::read(response.into_body(), bytes_max, &self.large_bodies).await?;
+        let body = body::read(response.into_body(), bytes_max, Some(&self.large_bodies)).await?;
         Ok(WebhookAnswer { status, retry_after, body })
     }
 }
@@ -126,15 +107,6 @@ impl Outbound for WebhookClient {
             .await
             .unwrap_or(Err(SendFault::TimedOut(timeout)))
     }
-}
-
-fn tls_config(roots: RootCertStore) -> ClientConfig {
-    // The provider is named, so that a process with another one as its default still gets this one.
-    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("the provider has a cipher suite for TLS 1.2 and 1.3")
-        .with_root_certificates(roots)
-        .with_no_client_auth()
 }
 
 /// A `POST` (LC-013) of `body`; `host` is set where it is sent.

@@ -47,17 +47,21 @@ impl Auth {
                 texts.extend([ext, app, dlg, nonce].into_iter().flatten().map(Text::Plain));
             }
             Self::Jwt(auth) => {
-                let JwtAuth { secret, private_key, header_prefix, param_name, .. } = &mut **auth;
+                let auth = &mut **auth;
+                let JwtAuth { secret, private_key, payload, jwt_headers, .. } = auth;
                 texts.extend([secret, private_key].map(Text::Plain));
-                texts.extend([header_prefix, param_name].into_iter().flatten().map(Text::Plain));
-                texts.extend([&mut auth.payload, &mut auth.jwt_headers].map(Text::Json));
+                texts.extend([payload, jwt_headers].map(Text::Json));
+                texts.extend(auth.header_prefix.iter_mut().map(Text::Plain));
+                texts.extend(auth.param_name.iter_mut().map(Text::Plain));
             }
             Self::EdgeGrid(auth) => {
-                let EdgeGridAuth { access_token, client_token, client_secret, .. } = &mut **auth;
+                let auth = &mut **auth;
+                let EdgeGridAuth { access_token, client_token, client_secret, .. } = auth;
                 texts.extend([access_token, client_token, client_secret].map(Text::Plain));
-                let EdgeGridAuth { host, headers_to_sign, nonce, timestamp, .. } = &mut **auth;
-                let optional = [host, headers_to_sign, nonce, timestamp];
-                texts.extend(optional.into_iter().flatten().map(Text::Plain));
+                texts.extend(auth.host.iter_mut().map(Text::Plain));
+                texts.extend(auth.headers_to_sign.iter_mut().map(Text::Plain));
+                texts.extend(auth.nonce.iter_mut().map(Text::Plain));
+                texts.extend(auth.timestamp.iter_mut().map(Text::Plain));
             }
         }
         texts

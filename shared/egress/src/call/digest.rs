@@ -54,7 +54,7 @@ impl Call {
             (_, None) => {}
         }
         let draft = request.draft(&request.url, &headers);
-        let additions = digest.respond(challenge, &draft, &*self.outside.nonces)?;
+        let additions = digest.respond(challenge, &draft, &*self.outside.nonces);
         self.send(request, &headers, additions).await
     }
 }

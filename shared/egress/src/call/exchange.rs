@@ -1,17 +1,18 @@
 //! A request completed by its auth and its signature, and sent.
 
+use annex_core::limits::VENDOR_ANSWER_BYTES_MAX;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::prepare::{Prepared, check_name, is_set, sendable};
 use super::{Call, CallFault};
-use crate::auth::{Auth, akamai, aws, hawk, jwt, plain};
+use crate::auth::{Auth, aws, edgegrid, hawk, jwt, plain};
 use crate::draft::{Additions, Draft, SentUrl};
 use crate::sign::{self, Secrets};
 use crate::vendor::{Answer, Outgoing};
 
 /// How the platform names itself to vendors, unless the request does (AL-157).
-pub const USER_AGENT: &str = "Aletheia-Apps/1";
+const USER_AGENT: &str = "Aletheia-Apps/1";
 
 impl Call {
     /// Sends a request that is ready, as often as its auth needs it, and gives the answer that counts.
@@ -37,7 +38,7 @@ impl Call {
             Auth::Jwt(auth) => jwt::build(auth, at)?,
             Auth::EdgeGrid(auth) => {
                 let signed = request.sign.as_ref().map(|sign| sign.header.as_str());
-                akamai::build(auth, &draft, signed, at, nonces)?
+                edgegrid::build(auth, &draft, signed, at, nonces)?
             }
         };
         self.send(request, &request.headers, additions).await
@@ -55,7 +56,12 @@ impl Call {
         self.count_request()?;
         let left = self.deadline.saturating_duration_since(Instant::now());
         let timeout = request.timeout.min(left);
-        Ok(self.outside.transport.send(&self.tenant, outgoing, timeout).await?)
+        let answer = self.outside.transport.send(&self.tenant, outgoing, timeout).await?;
+        if VENDOR_ANSWER_BYTES_MAX < answer.body.len() {
+            let text = format!("response is larger than {VENDOR_ANSWER_BYTES_MAX} bytes");
+            return Err(CallFault::refused(text));
+        }
+        Ok(answer)
     }
 
     /// The request as it goes out. What it derives from secrets is hidden from now on (AL-112).
@@ -82,6 +88,7 @@ impl Call {
             let secrets = Secrets { tag: self.secrets.tag(), value: &value };
             let header = sign::signature(sign, &request.draft(&url, &headers), secrets)
                 .map_err(|fault| CallFault::refused(fault.to_string()))?;
+            self.redactions.add("[auth:sign]", &header.1);
             headers.push(header);
         }
         if !is_set(&headers, "user-agent") {
@@ -93,8 +100,7 @@ impl Call {
 
     fn hide_derived(&self, auth: &Auth, additions: &Additions) {
         let marker = auth.marker();
-        let authorization =
-            additions.headers.iter().filter(|(name, _)| name == "authorization");
+        let authorization = additions.headers.iter().filter(|(name, _)| name == "authorization");
         for (_name, value) in authorization {
             self.redactions.add(&marker, value);
         }
@@ -135,7 +141,7 @@ fn add_query(url: &mut SentUrl, parameters: &[(String, String)]) -> Result<(), C
             Some("") => "",
             Some(_) => "&",
         };
-        let (name, value) = (aws::encode(name), aws::encode(value));
+        let (name, value) = (aws::canonical::encode(name), aws::canonical::encode(value));
         url.target.extend([joint, &name, "=", &value]);
     }
     Ok(())

@@ -38,7 +38,7 @@ impl Keyed {
 /// `{ "text": … }` as UTF-8, or `{ "base64": … }` (AL-404).
 fn data(value: Value<'_>) -> Option<Vec<u8>> {
     value.object(|data| {
-        let text = data.optional("text", Value::any_text);
+        let text = data.optional("text", |it| it.any_text());
         let base64 = data.optional("base64", request::base64);
         match (text?, base64?) {
             (Some(text), None) => Some(text.into_bytes()),

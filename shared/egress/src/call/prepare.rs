@@ -89,7 +89,7 @@ impl Call {
         Ok(Sign {
             header,
             algorithm: sign.algorithm,
-            key: self.key(&sign.key)?.to_owned(),
+            key: zeroize::Zeroizing::new(self.key(&sign.key)?.to_owned()),
             key_encoding: sign.key_encoding,
             encoding: sign.encoding,
             prefix: sign.prefix.clone(),

@@ -44,7 +44,7 @@ pub(super) fn read(auth: Value<'_>) -> Option<Auth> {
             AuthType::None => Some(Auth::None),
             AuthType::Basic => basic(auth),
             AuthType::Bearer => {
-                auth.required("token", Value::any_text).map(|token| Auth::Bearer { token })
+                auth.required("token", |it| it.any_text()).map(|token| Auth::Bearer { token })
             }
             AuthType::ApiKey => api_key(auth),
             AuthType::Digest => digest(auth),
@@ -63,34 +63,34 @@ fn add_to(auth: &mut Fields<'_>) -> Option<AddTo> {
 
 /// A text that may be left out, which an empty one stands for too.
 fn text(auth: &mut Fields<'_>, name: &'static str) -> Option<Option<String>> {
-    let text = auth.optional(name, Value::any_text)?;
+    let text = auth.optional(name, |it| it.any_text())?;
     Some(text.filter(|text| !text.is_empty()))
 }
 
 fn basic(auth: &mut Fields<'_>) -> Option<Auth> {
-    let username = auth.required("username", Value::any_text);
-    let password = auth.required("password", Value::any_text);
+    let username = auth.required("username", |it| it.any_text());
+    let password = auth.required("password", |it| it.any_text());
     Some(Auth::Basic { username: username?, password: password? })
 }
 
 fn digest(auth: &mut Fields<'_>) -> Option<Auth> {
-    let username = auth.required("username", Value::any_text);
-    let password = auth.required("password", Value::any_text);
+    let username = auth.required("username", |it| it.any_text());
+    let password = auth.required("password", |it| it.any_text());
     Some(Auth::Digest { username: username?, password: password? })
 }
 
 fn api_key(auth: &mut Fields<'_>) -> Option<Auth> {
-    let key = auth.required("key", Value::any_text);
-    let value = auth.required("value", Value::any_text);
+    let key = auth.required("key", |it| it.any_text());
+    let value = auth.required("value", |it| it.any_text());
     let add_to = add_to(auth);
     Some(Auth::ApiKey { key: key?, value: value?, add_to: add_to? })
 }
 
 fn aws(auth: &mut Fields<'_>) -> Option<Auth> {
-    let access_key = auth.required("accessKey", Value::any_text);
-    let secret_key = auth.required("secretKey", Value::any_text);
-    let region = auth.required("region", Value::any_text);
-    let service_name = auth.required("serviceName", Value::any_text);
+    let access_key = auth.required("accessKey", |it| it.any_text());
+    let secret_key = auth.required("secretKey", |it| it.any_text());
+    let region = auth.required("region", |it| it.any_text());
+    let service_name = auth.required("serviceName", |it| it.any_text());
     let service_token = text(auth, "serviceToken");
     let add_to = add_to(auth);
     Some(Auth::Aws(AwsAuth {
@@ -105,10 +105,10 @@ fn aws(auth: &mut Fields<'_>) -> Option<Auth> {
 
 fn hawk(auth: &mut Fields<'_>) -> Option<Auth> {
     let algorithms = [("sha256", HawkAlgorithm::Sha256), ("sha1", HawkAlgorithm::Sha1)];
-    let auth_id = auth.required("authId", Value::any_text);
-    let auth_key = auth.required("authKey", Value::any_text);
+    let auth_id = auth.required("authId", |it| it.any_text());
+    let auth_key = auth.required("authKey", |it| it.any_text());
     let algorithm = auth.optional("algorithm", |it| it.word(&algorithms));
-    let include_payload_hash = auth.optional("includePayloadHash", Value::flag);
+    let include_payload_hash = auth.optional("includePayloadHash", |it| it.flag());
     let ext = text(auth, "ext");
     let app = text(auth, "app");
     let dlg = text(auth, "dlg");
@@ -148,13 +148,13 @@ fn jwt(auth: &mut Fields<'_>) -> Option<Auth> {
         it.any_object().map(|_object| raw.to_owned())
     };
     let algorithm = auth.optional("algorithm", |it| it.word(&algorithms));
-    let secret = auth.optional("secret", Value::any_text);
-    let private_key = auth.optional("privateKey", Value::any_text);
-    let is_secret_base64_encoded = auth.optional("isSecretBase64Encoded", Value::flag);
+    let secret = auth.optional("secret", |it| it.any_text());
+    let private_key = auth.optional("privateKey", |it| it.any_text());
+    let is_secret_base64_encoded = auth.optional("isSecretBase64Encoded", |it| it.flag());
     let payload = auth.optional("payload", object);
     let jwt_headers = auth.optional("jwtHeaders", object);
     let add_to = add_to(auth);
-    let header_prefix = auth.optional("headerPrefix", Value::any_text);
+    let header_prefix = auth.optional("headerPrefix", |it| it.any_text());
     let param_name = text(auth, "paramName");
     let no_members = || "{}".to_owned();
     Some(Auth::Jwt(Box::new(JwtAuth {
@@ -171,9 +171,9 @@ fn jwt(auth: &mut Fields<'_>) -> Option<Auth> {
 }
 
 fn edge_grid(auth: &mut Fields<'_>) -> Option<Auth> {
-    let access_token = auth.required("accessToken", Value::any_text);
-    let client_token = auth.required("clientToken", Value::any_text);
-    let client_secret = auth.required("clientSecret", Value::any_text);
+    let access_token = auth.required("accessToken", |it| it.any_text());
+    let client_token = auth.required("clientToken", |it| it.any_text());
+    let client_secret = auth.required("clientSecret", |it| it.any_text());
     let host = text(auth, "host");
     let headers_to_sign = text(auth, "headersToSign");
     let max_body_size = auth.optional("maxBodySize", |it| it.whole(0..=MAX_BODY_SIZE_MAX));

@@ -5,10 +5,10 @@ use annex_core::strict::{Fields, Value};
 use crate::multipart::is_media_type;
 
 /// Fields of a form (AL-240).
-pub const FORM_FIELDS_MAX: usize = 100;
+const FORM_FIELDS_MAX: usize = 100;
 
 /// Parts of a multipart body (AL-250).
-pub const PARTS_MAX: usize = 20;
+const PARTS_MAX: usize = 20;
 
 /// Characters of a document's id.
 const DOCUMENT_ID_CHARS_MAX: usize = 200;
@@ -82,8 +82,10 @@ fn fields(body: &mut Fields<'_>) -> Option<Body> {
     });
     let given = KINDS.iter().filter(|kind| body.has(kind)).count();
     if given != 1 {
-        body.problem_here("expected a string, or an object with exactly one of json, jsonText, \
-                           form, base64, document, multipart");
+        body.problem_here(
+            "expected a string, or an object with exactly one of json, jsonText, \
+                           form, base64, document, multipart",
+        );
         return None;
     }
     [json, json_text, form, base64, document, multipart].into_iter().find_map(Option::flatten)
@@ -92,15 +94,9 @@ fn fields(body: &mut Fields<'_>) -> Option<Body> {
 /// Fields by name, or as pairs whose names may repeat.
 fn form(value: Value<'_>) -> Option<Vec<(String, String)>> {
     if !value.is_array() {
-        return value.each_member(FORM_FIELDS_MAX, Value::any_text);
+        return value.each_member(FORM_FIELDS_MAX, |it| it.any_text());
     }
-    value.elements(FORM_FIELDS_MAX, |pair| {
-        if pair.raw().is_empty() || !pair.is_array() {
-            return pair.problem("expected a [name, value] pair");
-        }
-        let texts = pair.elements(2, Value::any_text)?;
-        <[String; 2]>::try_from(texts).ok().map(<(String, String)>::from)
-    })
+    value.elements(FORM_FIELDS_MAX, |pair| pair.pair())
 }
 
 /// Bytes in base64, of either alphabet, padded or not.
@@ -118,9 +114,9 @@ fn document(value: Value<'_>) -> Option<String> {
 }
 
 fn part(part: &mut Fields<'_>) -> Option<Part> {
-    let name = part.required("name", Value::any_text);
+    let name = part.required("name", |it| it.any_text());
     if !part.has("document") {
-        let value = part.required("value", Value::any_text);
+        let value = part.required("value", |it| it.any_text());
         let content_type = part.optional("contentType", |it| {
             let text = annex_core::json::text(it.raw()).map(std::borrow::Cow::into_owned);
             match text.filter(|text| is_media_type(text)) {
@@ -132,6 +128,6 @@ fn part(part: &mut Fields<'_>) -> Option<Part> {
         return Some(Part { name: name?, content });
     }
     let id = part.required("document", document);
-    let filename = part.optional("filename", Value::any_text);
+    let filename = part.optional("filename", |it| it.any_text());
     Some(Part { name: name?, content: PartContent::Document { id: id?, filename: filename? } })
 }

@@ -38,7 +38,7 @@ pub struct SignRequest {
 
 pub(super) fn read(sign: Value<'_>) -> Option<SignRequest> {
     sign.object(|sign| {
-        let header = sign.required("header", Value::any_text);
+        let header = sign.required("header", |it| it.any_text());
         let algorithm = sign.required("algorithm", hash);
         let key = sign.required("key", key);
         let key_encoding = sign.optional("keyEncoding", key_encoding);
@@ -87,7 +87,7 @@ pub(crate) fn signature_encoding(value: Value<'_>) -> Option<SignatureEncoding> 
 pub(crate) fn key(value: Value<'_>) -> Option<KeySource> {
     value.object(|key: &mut Fields<'_>| {
         let secret = key.optional("secret", |it| it.text(1..=SECRET_NAME_CHARS_MAX));
-        let text = key.optional("text", Value::any_text);
+        let text = key.optional("text", |it| it.any_text());
         match (secret?, text?) {
             (Some(name), None) => Some(KeySource::Secret(name)),
             (None, Some(text)) => Some(KeySource::Text(text)),

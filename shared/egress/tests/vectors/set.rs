@@ -1,26 +1,14 @@
-//! A set of vectors, and what its cases have in common.
-
-use std::fs::File;
-use std::path::Path;
+//! What the cases of the sets about a vendor's authentication have in common.
 
 use annex_egress::draft::{Draft, Nonces, Scheme, SentUrl};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use flate2::read::GzDecoder;
 use serde_json::Value;
-
-/// The cases of a set; none where the sets are absent.
-pub(crate) fn cases(set: &str) -> Vec<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
-    let Ok(file) = File::open(folder.join(set).join("open.json.gz")) else { return Vec::new() };
-    let set: Value = serde_json::from_reader(GzDecoder::new(file)).expect("it is JSON");
-    set["cases"].as_array().expect("a set has cases").clone()
-}
 
 /// Runs every case of a set by a judge, which says what is wrong; fails with all that is.
 #[track_caller]
 pub(crate) fn run(set: &str, judge: impl Fn(&Value) -> Result<(), String>) {
-    let wrong: Vec<String> = cases(set)
+    let wrong: Vec<String> = crate::cases(set)
         .iter()
         .filter_map(|case| Some(format!("{}: {}", case["id"], judge(case).err()?)))
         .collect();

@@ -45,9 +45,8 @@ impl Line {
 }
 
 fn install(install: &mut Fields<'_>) -> Option<(Hosts, Secrets)> {
-    let patterns = install.optional("hosts", |it| it.elements(ELEMENTS_MAX, Value::any_text));
-    let values = install
-        .optional("secrets", |it| it.each_member(ELEMENTS_MAX, Value::any_text));
+    let patterns = install.optional("hosts", |it| it.elements(ELEMENTS_MAX, |it| it.any_text()));
+    let values = install.optional("secrets", |it| it.each_member(ELEMENTS_MAX, |it| it.any_text()));
     let tag = install.optional("tag", |it| it.text(0..=TAG_CHARS_MAX));
     let hosts = Hosts::parse(&patterns?.unwrap_or_default());
     let secrets = Secrets::new(values?.unwrap_or_default(), tag?.unwrap_or_default());
@@ -77,21 +76,19 @@ fn random(value: Value<'_>) -> Option<Vec<String>> {
         }
         None => value.problem("expected a text or a number"),
     };
-    if value.is_array() { value.elements(ELEMENTS_MAX, one) } else { one(value).map(|one| vec![one]) }
+    if value.is_array() {
+        value.elements(ELEMENTS_MAX, one)
+    } else {
+        one(value).map(|one| vec![one])
+    }
 }
 
 fn answer(value: Value<'_>) -> Option<Answer> {
     value.object(|answer| {
         let status = answer.required("status", |it| it.whole(100..=999));
-        let headers = answer.optional("headers", |it| {
-            it.elements(ELEMENTS_MAX, |pair| {
-                if !pair.is_array() {
-                    return pair.problem("expected a [name, value] pair");
-                }
-                pair.elements(2, Value::any_text)
-            })
-        });
-        let text = answer.optional("body", Value::any_text);
+        let headers =
+            answer.optional("headers", |it| it.elements(ELEMENTS_MAX, |pair| pair.pair()));
+        let text = answer.optional("body", |it| it.any_text());
         let base64 = answer.optional("bodyBase64", |it| {
             let text = json::text(it.raw());
             match text.and_then(|text| decode_base64(&text)) {
@@ -104,16 +101,10 @@ fn answer(value: Value<'_>) -> Option<Answer> {
             answer.problem("bodyBase64", "stands beside body");
             return None;
         }
-        let mut pairs = Vec::new();
-        for pair in headers?.unwrap_or_default() {
-            let Ok([name, value]) = <[String; 2]>::try_from(pair) else {
-                answer.problem("headers", "expected [name, value] pairs");
-                return None;
-            };
-            pairs.push((name.to_ascii_lowercase(), value));
-        }
+        let lower = |(name, value): (String, String)| (name.to_ascii_lowercase(), value);
+        let headers = headers?.unwrap_or_default().into_iter().map(lower).collect();
         let body = base64.or(text.map(String::into_bytes)).unwrap_or_default();
         let status = u16::try_from(status?).ok()?;
-        Some(Answer { status, headers: pairs, body: Bytes::from(body) })
+        Some(Answer { status, headers, body: Bytes::from(body) })
     })
 }

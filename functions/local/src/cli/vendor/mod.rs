@@ -125,12 +125,11 @@ impl Tool {
         if let Some(client) = &self.client {
             return Ok(Arc::clone(client));
         }
-        let policy = Policy {
-            allow_private_networks: self.allow_private_networks,
-            extra_roots: Vec::new(),
-        };
-        let client = VendorClient::new(policy, Arc::new(SystemResolver), VendorClient::KEEPALIVE)
-            .map_err(|fault| fault.to_string())?;
+        let policy =
+            Policy { allow_private_networks: self.allow_private_networks, extra_roots: Vec::new() };
+        let client =
+            VendorClient::new(policy, Arc::new(SystemResolver::new()), VendorClient::KEEPALIVE)
+                .map_err(|fault| fault.to_string())?;
         let client = Arc::new(client);
         self.client = Some(Arc::clone(&client));
         Ok(client)

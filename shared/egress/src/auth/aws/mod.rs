@@ -13,6 +13,8 @@ use crate::draft::{Additions, Draft};
 pub mod canonical;
 pub mod scope;
 
+pub use self::canonical::encode;
+
 #[cfg(test)]
 mod tests;
 
@@ -143,9 +145,7 @@ fn presigned(auth: &AwsAuth, draft: &Draft<'_>, scope: Scope<'_>) -> Result<Addi
 
     let names = added.iter().map(|(name, _)| name.as_str()).chain(["X-Amz-Signature"]);
     if let Some(name) = names.into_iter().find(|name| has_parameter(draft, name)) {
-        return Err(fault(&format!(
-            "query parameter {name} is set by both the request and its auth"
-        )));
+        return Err(fault(&format!("query parameter {name} is set by both the URL and its auth")));
     }
     let signature = sign(auth, draft, scope, &added, &headers, &payload_hash);
     added.push(("X-Amz-Signature".to_owned(), signature.clone()));

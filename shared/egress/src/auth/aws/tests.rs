@@ -159,7 +159,7 @@ fn what_the_signature_would_set_twice_is_refused() {
             assert_eq!(
                 refusal(AddTo::QueryParams, &target, &[]),
                 format!(
-                    "aws-signature auth: query parameter X-Amz-{name} is set by both the request \
+                    "aws-signature auth: query parameter X-Amz-{name} is set by both the URL \
                      and its auth"
                 )
             );

@@ -253,3 +253,30 @@ fn a_third_request_follows_a_stale_nonce_that_was_replaced() {
     }
     assert_eq!(third(&[]), None);
 }
+
+proptest::proptest! {
+    /// Whatever a vendor and a user write, the header that is sent holds it and nothing else.
+    #[test]
+    fn what_is_sent_reads_as_what_was_asked(
+        username in ".{0,20}",
+        realm in "\\PC{0,20}",
+        nonce in "\\PC{0,20}",
+        opaque in "\\PC{0,20}",
+    ) {
+        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+        let challenge = format!(
+            "Digest realm=\"{}\", nonce=\"{}\", opaque=\"{}\", qop=auth",
+            quoted(&realm), quoted(&nonce), quoted(&opaque)
+        );
+        let sent = answered(&Digest::new(username, "p"), &[&challenge], "/", "c").remove(0);
+        let offers = header::offers(&[&sent]);
+        assert_eq!(offers.len(), 1);
+        let value = |name| offers[0].parameter(name).unwrap();
+        assert!(!offers[0].malformed);
+        assert!(!sent.contains(char::is_control));
+        assert_eq!(value("realm"), Some(realm.as_str()));
+        assert_eq!(value("nonce"), Some(nonce.as_str()));
+        assert_eq!(value("opaque"), Some(opaque.as_str()));
+        assert!(value("username").is_some() != value("username*").is_some());
+    }
+}

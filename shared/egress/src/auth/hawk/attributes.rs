@@ -121,4 +121,12 @@ mod tests {
         assert!(parse(&header(HEADER_BYTES_MAX)).is_some());
         assert!(parse(&header(HEADER_BYTES_MAX + 1)).is_none());
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_header_makes_the_reader_panic(any in "\\PC{0,40}", near in "Hawk [a-z=\",é ]{0,40}") {
+            parse(&any);
+            parse(&near);
+        }
+    }
 }

@@ -1,1 +1,0 @@
-//! The client that vendors are called through: connections kept for one tenant (AL-178 to AL-222).
