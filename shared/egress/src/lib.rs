@@ -26,8 +26,8 @@ mod body;
 mod failure;
 mod known;
 mod policy;
-mod url_rules;
 mod tls;
+mod url_rules;
 
 pub use policy::{CertificateDer, Policy};
 pub use resolve::{Resolve, ResolveFault, SystemResolver};

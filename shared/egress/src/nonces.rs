@@ -104,7 +104,10 @@ mod tests {
     fn given_values_come_in_their_order_and_then_always_the_same() {
         let nonces = || GivenNonces::new(vec!["a".into(), "b".into()]);
         let (one, two) = (nonces(), nonces());
-        assert_eq!([one.boundary(), one.hawk(), one.cnonce()], [two.boundary(), "a".into(), "b".into()]);
+        assert_eq!(
+            [one.boundary(), one.hawk(), one.cnonce()],
+            [two.boundary(), "a".into(), "b".into()]
+        );
         let later = [one.uuid(), one.uuid()];
         assert_ne!(later[0], later[1]);
         assert_eq!([two.hawk(), two.hawk(), two.hawk(), two.hawk()][2..], later);

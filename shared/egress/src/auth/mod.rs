@@ -2,13 +2,13 @@
 //!
 //! Every string of an [`Auth`] is filled by the time it comes here: no placeholder is read any more.
 
-pub(crate) mod fields;
-pub mod plain;
-pub mod jwt;
 pub mod aws;
 pub mod digest;
 pub mod edgegrid;
+pub(crate) mod fields;
 pub mod hawk;
+pub mod jwt;
+pub mod plain;
 
 /// An auth that cannot be built. The text is the one the caller gets, before redaction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -100,8 +100,7 @@ impl Call {
 
     fn hide_derived(&self, auth: &Auth, additions: &Additions) {
         let marker = auth.marker();
-        let authorization =
-            additions.headers.iter().filter(|(name, _)| name == "authorization");
+        let authorization = additions.headers.iter().filter(|(name, _)| name == "authorization");
         for (_name, value) in authorization {
             self.redactions.add(&marker, value);
         }

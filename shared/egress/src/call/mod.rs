@@ -164,3 +164,5 @@ impl Call {
     }
 }
 
+#[cfg(test)]
+mod tests;

@@ -44,11 +44,17 @@ fn not_set<T>(name: &str) -> Result<T, FillFault> {
 fn only_the_tag_of_the_call_names_a_secret_al_065_al_087_to_al_091() {
     check("k={{secret:apiKey:TAG}}&o={{secret:odd:TAG}}.", Ok("k=k-1&o=a\"b\\c."));
     check("{{secret:apiKey}}", Ok("{{secret:apiKey}}"));
-    check("{{secret:apiKey:AAAAAAAAAAAAAAAAAAAAAA}}", Ok("{{secret:apiKey:AAAAAAAAAAAAAAAAAAAAAA}}"));
+    check(
+        "{{secret:apiKey:AAAAAAAAAAAAAAAAAAAAAA}}",
+        Ok("{{secret:apiKey:AAAAAAAAAAAAAAAAAAAAAA}}"),
+    );
     check("{{secret:missing}}", Ok("{{secret:missing}}"));
     check("{{secret:nope:TAG}}", not_set("nope"));
     check("{{secret:{{secret:apiKey:TAG}}", Ok("{{secret:k-1"));
-    assert_eq!(not_set::<()>("nope").unwrap_err().to_string(), "secret nope is not set for this install");
+    assert_eq!(
+        not_set::<()>("nope").unwrap_err().to_string(),
+        "secret nope is not set for this install"
+    );
 }
 
 // AL-101, AL-103
@@ -109,7 +115,9 @@ fn json_body_is_filled_before_it_is_written_al_071_al_072() {
 // AL-073, AL-098, AL-235, AL-237, AL-238
 #[test]
 fn json_text_keeps_its_bytes_al_073_al_098_al_235_al_237_al_238() {
-    for same in ["{\"n\":12345678901234567890.10 }", " [1 , 2]", "\"\\u00e9\"", "[\"{{secret:apiKey}}\"]"] {
+    for same in
+        ["{\"n\":12345678901234567890.10 }", " [1 , 2]", "\"\\u00e9\"", "[\"{{secret:apiKey}}\"]"]
+    {
         check_text(same, Ok(same));
     }
     check_text(

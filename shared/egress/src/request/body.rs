@@ -82,8 +82,10 @@ fn fields(body: &mut Fields<'_>) -> Option<Body> {
     });
     let given = KINDS.iter().filter(|kind| body.has(kind)).count();
     if given != 1 {
-        body.problem_here("expected a string, or an object with exactly one of json, jsonText, \
-                           form, base64, document, multipart");
+        body.problem_here(
+            "expected a string, or an object with exactly one of json, jsonText, \
+                           form, base64, document, multipart",
+        );
         return None;
     }
     [json, json_text, form, base64, document, multipart].into_iter().find_map(Option::flatten)

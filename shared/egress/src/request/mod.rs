@@ -15,7 +15,7 @@ use crate::auth::Auth;
 pub(crate) use body::base64;
 pub use body::{Body, Part, PartContent};
 pub use sign::{KeySource, SignRequest};
-pub(crate) use sign::{key, key_encoding, signature_encoding, hash};
+pub(crate) use sign::{hash, key, key_encoding, signature_encoding};
 
 /// Bytes of a request as JSON. A base64 body of the largest answer fits in.
 pub const REQUEST_BYTES_MAX: usize = 32 << 20;
@@ -136,8 +136,8 @@ impl HttpRequest {
         let forms = [("text", ResponseAs::Text), ("base64", ResponseAs::Base64)];
         let method = request.optional("method", |it| it.word(&methods));
         let url = request.required("url", |it| it.text(1..=URL_CHARS_MAX));
-        let headers = request
-            .optional("headers", |it| it.each_member(HEADERS_MAX, |it| it.any_text()));
+        let headers =
+            request.optional("headers", |it| it.each_member(HEADERS_MAX, |it| it.any_text()));
         let body = request.optional("body", body::read);
         let auth = request.optional("auth", auth::read);
         let sign = request.optional("sign", sign::read);
@@ -156,6 +156,3 @@ impl HttpRequest {
         })
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -127,8 +127,9 @@ impl Tool {
         }
         let policy =
             Policy { allow_private_networks: self.allow_private_networks, extra_roots: Vec::new() };
-        let client = VendorClient::new(policy, Arc::new(SystemResolver), VendorClient::KEEPALIVE)
-            .map_err(|fault| fault.to_string())?;
+        let client =
+            VendorClient::new(policy, Arc::new(SystemResolver::new()), VendorClient::KEEPALIVE)
+                .map_err(|fault| fault.to_string())?;
         let client = Arc::new(client);
         self.client = Some(Arc::clone(&client));
         Ok(client)

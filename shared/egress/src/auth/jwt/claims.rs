@@ -139,6 +139,8 @@ fn push_string(out: &mut String, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const NOW: i64 = 1_767_225_600;
@@ -297,5 +299,22 @@ mod tests {
             r#"{"crit":[ "b64" ],"b64":true}"#,
             Ok(r#"{"alg":"ES512","crit":["b64"],"b64":true}"#),
         );
+    }
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(now|-?[0-9]{0,20}[smhd]?|.{0,8})", now in any::<i64>()) {
+            let seconds = seconds(&text, now);
+            prop_assert!(text == "now" || seconds.is_none_or(|at| at.unsigned_abs() <= SECONDS_MAX));
+            let _ = payload(&text, now);
+        }
+
+        // What was written once is written the same again: readers and writers of tokens agree on it.
+        #[test]
+        fn a_compact_text_stays_as_it_is(key in ".{0,6}", value in ".{0,12}", number in any::<i64>()) {
+            let claims = serde_json::json!({ "x": number, "y": [{ key: value }, null, {}, []] });
+            let spaced = serde_json::to_string_pretty(&claims).expect("it is JSON");
+            let compact = compact(&spaced);
+            prop_assert_eq!(compact.as_ref(), Ok(&claims.to_string()));
+        }
     }
 }

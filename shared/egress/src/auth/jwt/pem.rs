@@ -72,6 +72,8 @@ fn label<'t>(line: &'t str, opens: &str) -> Option<&'t str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[track_caller]
@@ -159,5 +161,17 @@ mod tests {
             check(&text, Err(PemFault::Missing));
         }
         check(&block("PRIVATE KEY", "").replace("\n\n", "\n"), Ok((Form::Pkcs8, b"")));
+    }
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(pieces in proptest::collection::vec(0usize..9, 0..12), other in ".{0,9}") {
+            let text: String = pieces
+                .iter()
+                .map(|piece| {
+                    ["-----BEGIN ", "-----END ", "PRIVATE KEY", "EC ", "-----", "\n", "Zm9v", "=", &other][*piece]
+                })
+                .collect();
+            let _ = private_key(&text);
+        }
     }
 }

@@ -1,0 +1,66 @@
+//! What one call may use up (AL-164 to AL-166, AL-192, AL-195, AL-223 to AL-225).
+
+use super::*;
+
+// AL-164, AL-165
+#[tokio::test]
+async fn time_of_a_request_is_bounded_al_164_al_165() {
+    for (asked, milliseconds) in [
+        (json!({}), 10_000),
+        (json!({"timeoutMs": 100}), 100),
+        (json!({"timeoutMs": 30_000}), 30_000),
+    ] {
+        let sent = Scene::new().sends(&to_vendor(asked)).await;
+        assert_eq!(sent.timeout, Duration::from_millis(milliseconds));
+    }
+    for asked in [json!(99), json!(30_001), json!("100"), json!(100.5), json!(null)] {
+        let text = "invalid request: timeoutMs: expected a whole number from 100 to 30000";
+        refused(to_vendor(json!({"timeoutMs": asked})), text).await;
+    }
+}
+
+// AL-166, AL-195
+#[tokio::test(start_paused = true)]
+async fn no_request_outlives_its_call_al_166_al_195() {
+    let given = Given { time_left: Duration::from_secs(2), ..Given::default() };
+    let scene = Scene::given(given);
+    assert_eq!(scene.sends(&to_vendor(json!({}))).await.timeout, Duration::from_secs(2));
+    tokio::time::advance(Duration::from_millis(1_500)).await;
+    assert_eq!(scene.sends(&to_vendor(json!({}))).await.timeout, Duration::from_millis(500));
+    tokio::time::advance(Duration::from_millis(500)).await;
+    let ended = json!({"error": "the call has ended"});
+    assert_eq!(scene.ask(&to_vendor(json!({}))).await, ended);
+    assert_eq!(scene.sent().len(), 2);
+    let scene = Scene::new();
+    scene.call.end();
+    assert_eq!(scene.ask(&to_vendor(json!({}))).await, ended);
+    let hmac = json!({"algorithm": "sha1", "key": {"text": "k"}, "data": {"text": ""}});
+    assert_eq!(scene.call.hmac(hmac.to_string().as_bytes()), ended.to_string());
+}
+
+// AL-192, AL-223, AL-224: 25 pass, the 26th does not.
+#[tokio::test]
+async fn call_sends_25_requests_al_223_al_224() {
+    let scene = Scene::new();
+    for _ in 0..25 {
+        assert_eq!(scene.ask(&to_vendor(json!({}))).await["status"], 204);
+    }
+    let over = json!({"error": "HTTP request limit of 25 per call reached"});
+    assert_eq!(scene.ask(&to_vendor(json!({}))).await, over);
+    assert_eq!(scene.sent().len(), 25);
+}
+
+// AL-192, AL-225
+#[tokio::test]
+async fn answer_is_8_mib_at_most_al_225() {
+    let body = |bytes: usize| Answer {
+        status: 200,
+        headers: vec![],
+        body: bytes::Bytes::from(vec![b'a'; bytes]),
+    };
+    let scene = Scene::new().answering([body(8_388_608), body(8_388_609)]);
+    let answered = scene.ask(&to_vendor(json!({}))).await;
+    assert_eq!(answered["bodyText"].as_str().unwrap().len(), 8_388_608);
+    let over = json!({"error": "response is larger than 8388608 bytes"});
+    assert_eq!(scene.ask(&to_vendor(json!({}))).await, over);
+}

@@ -1,0 +1,158 @@
+//! Secrets in each place, the tag in each wrong one, and what is hidden (AL-064 to AL-137).
+
+use super::*;
+
+const MISPLACED: &str = "a secret placeholder stands where the host does not fill it: ";
+
+// AL-064 to AL-076: each place has its form.
+#[tokio::test]
+async fn secret_is_filled_in_the_form_its_place_needs_al_064_to_al_076() {
+    let odd = "{{secret:odd:TAG}}";
+    let post = |body: Value| to_vendor(json!({"method": "POST", "body": body}));
+    let sent = Scene::new()
+        .sends(&json!({
+            "url": format!("https://api.vendor.example/{odd}/x?q={odd}"),
+            "headers": {"x-key": format!("<{odd}>")},
+            "auth": {"authType": "basic", "username": "acme", "password": odd},
+        }))
+        .await;
+    assert_eq!(sent.url, "https://api.vendor.example/a%22b%5Cc%20d/x?q=a%22b%5Cc%20d");
+    assert_eq!(sent.header("x-key"), Some("<a\"b\\c d>"));
+    assert_eq!(sent.header("authorization"), Some("Basic YWNtZTphImJcYyBk"));
+    for (body, expected) in [
+        (json!(format!("k={odd}")), "k=a\"b\\c d"),
+        (json!({"json": {odd: [odd, 1]}}), r#"{"a\"b\\c d":["a\"b\\c d",1]}"#),
+        (
+            json!({"jsonText": format!("{{ \"{odd}\" :\"{odd}\"}}")}),
+            r#"{ "a\"b\\c d" :"a\"b\\c d"}"#,
+        ),
+        (json!({"form": {odd: odd}}), "a%22b%5Cc+d=a%22b%5Cc+d"),
+        (json!({"form": [["n", odd], ["n", "2"]]}), "n=a%22b%5Cc+d&n=2"),
+        // AL-077: base64 of a placeholder without the tag goes out as it is.
+        (json!({"base64": "e3tzZWNyZXQ6YXBpS2V5fX0="}), "{{secret:apiKey}}"),
+    ] {
+        let sent = Scene::new().sends(&post(body)).await;
+        assert_eq!(sent.text(), expected);
+    }
+    let multipart = json!({"multipart": [{"name": "n", "value": odd}]});
+    let sent = Scene::new().sends(&post(multipart)).await;
+    assert!(sent.text().contains("\r\n\r\na\"b\\c d\r\n"), "{}", sent.text());
+}
+
+// AL-079, AL-087 to AL-091, AL-106
+#[tokio::test]
+async fn text_without_the_tag_is_text_al_079_al_087_to_al_091() {
+    for text in [
+        "{{secret:apiKey}}",
+        "{{secret:apiKey:AAAAAAAAAAAAAAAAAAAAAA}}",
+        "{{secret:apiKey:[tag]}}",
+        "{{secret:missing}}",
+    ] {
+        let request = to_vendor(json!({"method": "POST", "body": text, "headers": {"x-a": text}}));
+        let sent = Scene::new().sends(&request).await;
+        assert_eq!((sent.text(), sent.header("x-a")), (text, Some(text)));
+    }
+    for place in [
+        json!({"body": "{{secret:nope:TAG}}"}),
+        json!({"headers": {"a": "{{secret:nope:TAG}}"}}),
+        json!({"auth": {"authType": "bearer", "token": "{{secret:nope:TAG}}"}}),
+        json!({"sign": {"header": "x", "algorithm": "sha1", "key": {"secret": "nope"}}}),
+        json!({"sign": {"header": "x", "algorithm": "sha1", "key": {"text": "k"},
+            "prefix": "{{secret:nope:TAG}}"}}),
+    ] {
+        refused(to_vendor(place), "secret nope is not set for this install").await;
+    }
+}
+
+// AL-093 to AL-103
+#[tokio::test]
+async fn tag_where_nothing_is_filled_is_refused_al_093_to_al_103() {
+    let part = |part: Value| json!({"body": {"multipart": [part]}});
+    for (fields, place) in [
+        (json!({"headers": {"x-TAG": "1"}}), "a header name"),
+        (json!({"headers": {"{{secret:apiKey:TAG}}": "1"}}), "a header name"),
+        (json!({"headers": {"x": "TAG"}}), "a header value"),
+        // The base64 of the tag.
+        (json!({"body": {"base64": "dzNLcDl4VjJtUThyVDF6TDVuQjdjQQ=="}}), "a base64 body"),
+        (part(json!({"name": "TAG", "value": "v"})), "the name of a multipart part"),
+        (part(json!({"name": "n", "value": "TAG"})), "the value of a multipart part"),
+        (
+            part(json!({"name": "n", "value": "v", "contentType": "text/TAG"})),
+            "the content type of a multipart part",
+        ),
+        (
+            part(json!({"name": "n", "document": "d", "filename": "TAG"})),
+            "the file name of a multipart part",
+        ),
+        (json!({"body": {"document": "TAG"}}), "a document's id"),
+        (
+            json!({"body": {"jsonText": "{\"a\":{{secret:apiKey:TAG}}}"}}),
+            "a jsonText body outside a string",
+        ),
+        (json!({"body": {"jsonText": "[\"TAG\"]"}}), "the body"),
+        (json!({"body": "x TAG"}), "the body"),
+        (json!({"body": {"json": ["TAG"]}}), "the body"),
+        (json!({"body": {"form": {"TAG": ""}}}), "the body"),
+        (json!({"auth": {"authType": "bearer", "token": "TAG"}}), "the auth"),
+        (json!({"auth": {"authType": "jwt", "secret": "s", "payload": {"a": "TAG"}}}), "the auth"),
+        (
+            json!({"sign": {"header": "x", "algorithm": "sha1", "key": {"text": "TAG"}}}),
+            "the key of the signature",
+        ),
+        (
+            json!({"sign": {"header": "x-TAG", "algorithm": "sha1", "key": {"text": "k"}}}),
+            "the header of the signature",
+        ),
+    ] {
+        refused(to_vendor(fields), &format!("{MISPLACED}{place}")).await;
+    }
+    let url = json!({"url": "https://api.vendor.example/?t=TAG"});
+    refused(url, &format!("{MISPLACED}the URL")).await;
+}
+
+// AL-104: a signature's prefix and suffix are hashed and never sent.
+#[tokio::test]
+async fn bare_tag_may_be_hashed_al_104() {
+    let sign =
+        json!({"header": "x-s", "algorithm": "sha256", "key": {"text": "k"}, "prefix": "TAG"});
+    let sent = Scene::new().sends(&to_vendor(json!({"sign": sign}))).await;
+    let expected = crate::hmac::sign(
+        crate::hmac::HmacAlgorithm::Sha256,
+        b"k",
+        TAG.as_bytes(),
+        crate::hmac::SignatureEncoding::Hex,
+    );
+    assert_eq!(sent.header("x-s"), Some(expected.as_str()));
+}
+
+// AL-105, AL-106, AL-111, AL-112, AL-118, AL-125, AL-131, AL-132, AL-135
+#[tokio::test]
+async fn what_leaves_the_call_shows_no_secret_al_105_al_111_al_118_al_125_al_131() {
+    let scene = Scene::new();
+    let auth = json!({"authType": "basic", "username": "acme", "password": "plain-password"});
+    scene.ask(&to_vendor(json!({"auth": auth}))).await;
+    let token = json!({"authType": "bearer", "token": "plain-token-123"});
+    scene.ask(&to_vendor(json!({"auth": token}))).await;
+    let hidden = |text: &str| scene.call.redactions().hide(text).into_owned();
+    for (text, expected) in [
+        ("key-12345678", "[secret:apiKey]"),
+        (TAG, "[tag]"),
+        (&format!("{{{{secret:apiKey:{TAG}}}}}"), "{{secret:apiKey:[tag]}}"),
+        ("YWNtZTpwbGFpbi1wYXNzd29yZA==", "[auth:basic]"),
+        ("Basic YWNtZTpwbGFpbi1wYXNzd29yZA==", "[auth:basic]"),
+        ("plain-password", "[auth:basic]"),
+        ("Bearer plain-token-123", "[auth:bearer]"),
+        ("plain-token-123", "[auth:bearer]"),
+    ] {
+        assert_eq!(hidden(text), expected, "{text}");
+    }
+    // A credential that is a secret keeps the secret's marker (AL-134).
+    let token = json!({"authType": "bearer", "token": "{{secret:apiKey:TAG}}"});
+    scene.ask(&to_vendor(json!({"auth": token}))).await;
+    assert_eq!(hidden("key-12345678"), "[secret:apiKey]");
+    assert_eq!(hidden("Bearer key-12345678"), "[auth:bearer]");
+    // The error of a host function.
+    let header = json!({"headers": {"x key-12345678": "1"}});
+    let answered = scene.ask(&to_vendor(header)).await;
+    assert_eq!(answered, json!({"error": "\"x [secret:apiKey]\" is not a header name"}));
+}
