@@ -98,6 +98,13 @@ fn forms_that_a_value_travels_in_are_hidden_al_120_to_al_123() {
 }
 
 #[test]
+fn value_in_a_host_is_hidden_in_lower_case() {
+    let list = list(&[("k", "AbCd123-eFGh"), ("l", "Ab/CdEfGh")]);
+    check(&list, "host abcd123-efgh.example is", "host [secret:k].example is");
+    check(&list, "ab/cdefgh", "ab/cdefgh");
+}
+
+#[test]
 fn parsed_answer_is_hidden_string_by_string_al_127_al_128() {
     let list = list(&[("a", "hunter22")]);
     check_parsed(
