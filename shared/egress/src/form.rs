@@ -21,6 +21,7 @@ mod tests {
         assert_eq!(encode(&pairs), expected);
     }
 
+    // covers: AL-239, AL-241
     #[test]
     fn pairs_keep_their_order_and_names_repeat_al_239_al_241() {
         check(&[("a", "1 2")], "a=1+2");

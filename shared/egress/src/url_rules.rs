@@ -91,6 +91,7 @@ mod tests {
         assert_eq!(has_dot_segment(&url), expected, "{url:?}");
     }
 
+    // covers: AL-146
     #[test]
     fn dot_segments_are_found_as_written_al_146() {
         check("/v1/../admin", true);
@@ -110,6 +111,7 @@ mod tests {
         assert!(has_dot_segment(" \u{1}https://h.example/.."));
     }
 
+    // covers: AL-147, AL-149
     #[test]
     fn encoded_dot_segments_are_found_al_147_al_149() {
         for path in ["/v1/%2e%2e/admin", "/v1/%2E./x", "/v1/.%2e", "/%2e/x"] {
@@ -124,6 +126,7 @@ mod tests {
         }
     }
 
+    // covers: AL-150
     #[test]
     fn dots_inside_a_segment_are_text_al_150() {
         for path in ["/v1/report..pdf", "/v1/.../x", "/v1/..../x", "/v1/x../y", "/v1/..x/y"] {
@@ -137,6 +140,7 @@ mod tests {
         check("/v1/. ./x", false);
     }
 
+    // covers: AL-151
     #[test]
     fn dots_behind_the_path_are_text_al_151() {
         check("?p=../x", false);

@@ -55,6 +55,7 @@ fn check(parts: &[Part<'_>], expected: &str) {
     assert_eq!(encoded.content_type(), "multipart/form-data; boundary=B");
 }
 
+// covers: AL-251, AL-252
 #[test]
 fn parts_follow_each_other_al_250_al_251_al_252() {
     check(&[], "--B--\n");
@@ -118,6 +119,7 @@ fn a_boundary_occurs_in_no_part() {
     assert_eq!(quoted.content_type(), "multipart/form-data; boundary=\"a:b\"");
 }
 
+// covers: AL-254
 #[test]
 fn a_media_type_has_a_type_a_subtype_and_parameters_al_254_al_255() {
     for accepted in [

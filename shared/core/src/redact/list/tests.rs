@@ -23,6 +23,7 @@ fn check_parsed(list: &RedactionList, text: &str, expected: &str) {
     assert_eq!(list.hide_parsed(text), expected, "{text}");
 }
 
+// covers: AL-111, AL-119, AL-131
 #[test]
 fn list_begins_with_the_secrets_and_the_tag_al_111_al_119_al_131() {
     let list = list(&[("apiKey", "hunter2hunter2"), ("other", "correct horse")]);
@@ -32,6 +33,7 @@ fn list_begins_with_the_secrets_and_the_tag_al_111_al_119_al_131() {
     check(&RedactionList::new([], ""), "nothing to hide", "nothing to hide");
 }
 
+// covers: AL-132, AL-133
 #[test]
 fn added_values_are_hidden_from_then_on_al_112_al_132_al_133() {
     let list = list(&[("password", "hunter2hunter2")]);
@@ -44,6 +46,7 @@ fn added_values_are_hidden_from_then_on_al_112_al_132_al_133() {
     check(&list, "cached-token-1 odd-marker-1", "[cache:token] [a_b__]");
 }
 
+// covers: AL-134
 #[test]
 fn first_marker_of_a_value_stays_al_134() {
     let list = list(&[("a", "same-value"), ("b", "same-value")]);
@@ -54,6 +57,7 @@ fn first_marker_of_a_value_stays_al_134() {
     check(&list, &STANDARD.encode("same-value"), "[secret:a]");
 }
 
+// covers: AL-124
 #[test]
 fn longest_form_is_hidden_and_no_marker_again_al_124_al_135() {
     let list = list(&[("short", "abcd"), ("secret", "secret")]);
@@ -68,6 +72,7 @@ fn longest_form_is_hidden_and_no_marker_again_al_124_al_135() {
     );
 }
 
+// covers: AL-136, AL-137
 #[test]
 fn short_values_are_left_al_136_al_137() {
     let list = list(&[("a", "abc"), ("b", "abcd"), ("c", "1234567"), ("d", "12345678")]);
@@ -79,6 +84,7 @@ fn short_values_are_left_al_136_al_137() {
     check(&list, &encoded("12345678"), "<[secret:d]>");
 }
 
+// covers: AL-120, AL-121, AL-122, AL-123
 #[test]
 fn forms_that_a_value_travels_in_are_hidden_al_120_to_al_123() {
     let list = list(&[("k", "p\"a&b c/é~>>?")]);
@@ -104,6 +110,7 @@ fn value_in_a_host_is_hidden_in_lower_case() {
     check(&list, "ab/cdefgh", "ab/cdefgh");
 }
 
+// covers: AL-128
 #[test]
 fn parsed_answer_is_hidden_string_by_string_al_127_al_128() {
     let list = list(&[("a", "hunter22")]);
