@@ -133,3 +133,20 @@ async fn every_request_of_a_digest_auth_counts_al_224() {
     assert_eq!(scene.ask(&asked(json!({}))).await, over);
     assert_eq!(scene.sent().len(), 25);
 }
+
+// A realm in UTF-8 goes back with the bytes it came with, and is hashed as them.
+#[tokio::test]
+async fn realm_beyond_ascii_keeps_its_bytes() {
+    // `é` in UTF-8, a character for each byte.
+    let scene =
+        Scene::new().answering([challenged("Digest realm=\"caf\u{c3}\u{a9}\", nonce=\"n\"")]);
+    scene.ask(&asked(json!({}))).await;
+    let sent = scene.sent();
+    let authorization = sent[1].header("authorization").unwrap();
+    assert!(authorization.contains("realm=\"caf\u{c3}\u{a9}\""), "{authorization}");
+    // MD5 of MD5("Mufasa:café:Circle of Life"):n:MD5("GET:/v1"), over UTF-8.
+    assert!(
+        authorization.contains("response=\"24aab456f17fe19c75065d7e1d9aa764\""),
+        "{authorization}"
+    );
+}
