@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use moka::future::Cache;
-
 use crate::limits::{COMPILED_CACHED_BYTES_MAX, OPTIONS_CACHED_BYTES_MAX};
 use crate::ports::{Outage, Ports};
+use crate::remembered::Remembered;
 use crate::slots::Slots;
 use crate::stored;
 
@@ -25,8 +24,8 @@ pub(super) struct Inner {
     pub(super) ports: Ports,
     pub(super) rates: Rates,
     /// The newest version that was read.
-    extensions: Cache<Slug, Arc<Known>>,
-    pub(super) options: Cache<String, Choices>,
+    extensions: Remembered<Slug, Known>,
+    pub(super) options: Remembered<String, Choices>,
     /// Calls under way in this process, by target.
     pub(super) running: Slots<Slug>,
 }
@@ -47,16 +46,12 @@ pub struct Known {
 impl Capabilities {
     /// Over these ports.
     pub fn new(ports: Ports) -> Self {
-        let options = Cache::builder()
-            .weigher(|key: &String, choices: &Choices| {
+        let options =
+            Remembered::weighed(OPTIONS_CACHED_BYTES_MAX, |key: &String, choices: &Choices| {
                 u32::try_from(key.len() + choices.json.len()).unwrap_or(u32::MAX)
-            })
-            .max_capacity(OPTIONS_CACHED_BYTES_MAX)
-            .build();
-        let extensions = Cache::builder()
-            .weigher(|_: &Slug, known: &Arc<Known>| known.weight)
-            .max_capacity(COMPILED_CACHED_BYTES_MAX)
-            .build();
+            });
+        let extensions =
+            Remembered::weighed(COMPILED_CACHED_BYTES_MAX, |_, known: &Known| known.weight);
         Self {
             inner: Arc::new(Inner {
                 rates: Rates::new(ports.clone()),
