@@ -13,24 +13,15 @@ use annex_core::ids::Oid;
 use annex_core::limits::LOCK_EVENTS_LISTED_MAX;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::extract::Whole;
+use crate::routes::{Routes, routes};
 use crate::{App, Authed, Fields, Params, json_bytes};
 
 use super::{Body, ContractResult, Developer, MixedResult, Refused};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(command))
-        .routes(routes!(query))
-        .routes(routes!(record))
-        .routes(routes!(options))
-        .routes(routes!(emit, events))
-        .routes(routes!(capabilities))
-        .routes(routes!(command_as))
-        .routes(routes!(query_as))
+pub(super) fn routes() -> Routes {
+    routes!(command, query, record, options, emit, events, capabilities, command_as, query_as)
 }
 
 /// The session of a path, which must be of the extension that calls.
