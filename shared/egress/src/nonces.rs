@@ -33,7 +33,7 @@ impl Nonces for FreshNonces {
 }
 
 /// So many random bytes in base64url.
-fn random<const BYTES: usize>() -> String {
+pub(crate) fn random<const BYTES: usize>() -> String {
     let mut bytes = [0; BYTES];
     rand::fill(&mut bytes).expect("the system has random numbers");
     URL_SAFE_NO_PAD.encode(bytes)
