@@ -91,8 +91,9 @@ impl Nonces for GivenNonces {
 mod tests {
     use super::*;
 
+    // covers: AL-337, AL-380
     #[test]
-    fn fresh_values_never_repeat_al_337_al_380() {
+    fn fresh_values_never_repeat() {
         for draw in [Nonces::hawk, Nonces::cnonce, Nonces::uuid, Nonces::boundary] {
             assert_ne!(draw(&FreshNonces), draw(&FreshNonces));
         }

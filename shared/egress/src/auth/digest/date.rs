@@ -92,6 +92,7 @@ fn days_since_1970(year: u32, month: u32, day: u32) -> i64 {
 mod tests {
     use super::*;
 
+    // covers: AL-299
     #[test]
     fn dates_are_found_in_what_vendors_write() {
         // AL-299. The three forms of RFC 9110, 5.6.7, all of one moment.

@@ -48,6 +48,7 @@ fn answered(digest: &Digest, lines: &[&str], target: &str, cnonce: &'static str)
     headers.chain(added.derived).collect()
 }
 
+// covers: AL-284, AL-286, AL-292
 #[test]
 fn the_answers_are_those_of_rfc_7616() {
     // AL-283, AL-284, AL-286, AL-292: RFC 7616, 3.9.1.
@@ -78,6 +79,7 @@ fn the_answers_are_those_of_rfc_7616() {
     );
 }
 
+// covers: AL-284, AL-293, AL-294
 #[test]
 fn a_username_is_hashed_or_extended_as_in_rfc_7616() {
     // RFC 7616, 3.9.2, with the corrected response of erratum 4897.
@@ -110,6 +112,7 @@ fn a_username_is_hashed_or_extended_as_in_rfc_7616() {
     );
 }
 
+// covers: AL-288
 #[test]
 fn a_server_of_rfc_2069_gets_neither_a_count_nor_a_cnonce() {
     // AL-288: RFC 2069, 2.4, with the corrected response of erratum 749.
@@ -154,6 +157,7 @@ fn check(lines: &[&str], expected: &str) {
     assert_eq!(text, expected, "{lines:?}");
 }
 
+// covers: AL-282, AL-289
 #[test]
 fn the_first_challenge_that_can_be_answered_is_chosen() {
     // AL-282.
@@ -170,6 +174,7 @@ fn the_first_challenge_that_can_be_answered_is_chosen() {
     check(&[&format!("Digest realm=r nonce=0, {md5}")], "1");
 }
 
+// covers: AL-309
 #[test]
 fn a_challenge_that_cannot_be_answered_is_an_error_with_its_reason() {
     // AL-309.
@@ -197,6 +202,7 @@ fn a_challenge_that_cannot_be_answered_is_an_error_with_its_reason() {
     check(&["Digest nonce=n", "Digest realm=r"], "it has no realm");
 }
 
+// covers: AL-290, AL-291, AL-293
 #[test]
 fn what_a_challenge_offers_is_read_in_any_case() {
     let read = |rest: &str| chosen(&[&format!("Digest realm=r, nonce=n{rest}")]);
@@ -232,6 +238,7 @@ fn what_a_challenge_offers_is_read_in_any_case() {
     }
 }
 
+// covers: AL-303, AL-307, AL-308
 #[test]
 fn a_third_request_follows_a_stale_nonce_that_was_replaced() {
     let first = chosen(&["Digest realm=r, nonce=n1"]);

@@ -69,6 +69,7 @@ fn signature(auth: &EdgeGridAuth, request: &Request) -> String {
     built(auth, request, None).unwrap().derived.remove(1)
 }
 
+// covers: AL-363, AL-365, AL-366, AL-375
 #[test]
 fn the_header_is_that_of_akamais_published_test() {
     // AL-363, AL-365, AL-366.
@@ -86,6 +87,7 @@ fn the_header_is_that_of_akamais_published_test() {
     assert_eq!(added.derived, [key, signature.to_owned()]);
 }
 
+// covers: AL-367, AL-380
 #[test]
 fn the_clock_and_a_fresh_uuid_are_taken_where_none_is_given() {
     // AL-367, AL-380, AL-271.
@@ -95,6 +97,7 @@ fn the_clock_and_a_fresh_uuid_are_taken_where_none_is_given() {
     assert!(value.contains(expected), "{value}");
 }
 
+// covers: AL-368
 #[test]
 fn the_signature_covers_each_part_of_the_request() {
     // AL-368.
@@ -112,6 +115,7 @@ fn the_signature_covers_each_part_of_the_request() {
     assert_ne!(signature(&published(), &get("/p?a=2")), plain);
 }
 
+// covers: AL-369, AL-370, AL-371
 #[test]
 fn named_headers_are_covered_in_the_order_of_their_names() {
     let mut request = get("/testapi/v1/t4");
@@ -135,6 +139,7 @@ fn named_headers_are_covered_in_the_order_of_their_names() {
     assert_eq!(data(""), text(""));
 }
 
+// covers: AL-372, AL-373, AL-374
 #[test]
 fn the_first_bytes_of_a_post_are_hashed() {
     let hash = |bytes: &[u8]| STANDARD.encode(digest::digest(&digest::SHA256, bytes));
@@ -157,6 +162,7 @@ fn the_first_bytes_of_a_post_are_hashed() {
     assert_eq!(post(131_073, b'a'), post(131_073, b'b'));
 }
 
+// covers: AL-376, AL-377, AL-378, AL-379, AL-381, AL-384
 #[test]
 fn what_cannot_be_signed_is_refused() {
     #[track_caller]

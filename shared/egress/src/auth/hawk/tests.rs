@@ -61,6 +61,7 @@ fn authorization(built: Built) -> String {
     value
 }
 
+// covers: AL-326, AL-328, AL-330, AL-331, AL-332, AL-333
 #[test]
 fn headers_are_those_of_hawks_documentation() {
     // AL-326, AL-328, AL-333.
@@ -83,6 +84,7 @@ fn headers_are_those_of_hawks_documentation() {
     assert!(value.contains(&format!(r#"hash="{empty}""#)), "{value}");
 }
 
+// covers: AL-334
 #[test]
 fn an_application_and_who_delegated_are_sent_and_covered() {
     // AL-334.
@@ -98,6 +100,7 @@ fn an_application_and_who_delegated_are_sent_and_covered() {
     assert_ne!(parts(&app)[..40], parts(&documented())[..40]);
 }
 
+// covers: AL-337
 #[test]
 fn the_clock_and_a_fresh_nonce_are_taken_where_none_is_given() {
     // AL-337, AL-271.
@@ -109,6 +112,7 @@ fn the_clock_and_a_fresh_nonce_are_taken_where_none_is_given() {
     );
 }
 
+// covers: AL-335, AL-336
 #[test]
 fn fields_that_a_server_would_not_read_are_refused() {
     #[track_caller]
@@ -143,6 +147,7 @@ fn fields_that_a_server_would_not_read_are_refused() {
     check(|auth| auth.timestamp = Some(TIMESTAMP_MAX + 1), Some(bounds));
 }
 
+// covers: AL-338, AL-339, AL-340, AL-341, AL-342, AL-343, AL-344
 #[test]
 fn an_answer_is_checked_as_hawks_documentation_checks_it() {
     let artifacts = Artifacts {

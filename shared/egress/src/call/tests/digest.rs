@@ -17,9 +17,9 @@ fn challenged(header: &str) -> Answer {
     answer(401, &[("www-authenticate", header)], "")
 }
 
-// AL-175, AL-281, AL-282
+// covers: AL-175, AL-281, AL-282
 #[tokio::test]
-async fn answer_without_a_digest_challenge_stands_al_175_al_281_al_282() {
+async fn answer_without_a_digest_challenge_stands() {
     let wrong_status = |status| answer(status, &[("www-authenticate", FIRST)], "");
     for first in [
         answer(200, &[], "ok"),
@@ -37,9 +37,9 @@ async fn answer_without_a_digest_challenge_stands_al_175_al_281_al_282() {
     }
 }
 
-// AL-176, AL-283, AL-292, AL-295, AL-296, AL-297, AL-302
+// covers: AL-115, AL-176, AL-283, AL-292, AL-295, AL-296, AL-297, AL-302
 #[tokio::test]
-async fn challenge_is_answered_by_the_same_request_al_176_al_283_al_295_to_al_297() {
+async fn challenge_is_answered_by_the_same_request() {
     let cookies = [
         ("set-cookie", "a=1"),
         ("www-authenticate", FIRST),
@@ -66,9 +66,9 @@ async fn challenge_is_answered_by_the_same_request_al_176_al_283_al_295_to_al_29
     assert_eq!(scene.call.redactions().hide(&authorization), "[auth:digest]");
 }
 
-// AL-177, AL-303, AL-304, AL-305
+// covers: AL-177, AL-303, AL-304, AL-305
 #[tokio::test]
-async fn stale_nonce_is_answered_once_more_al_177_al_303_to_al_305() {
+async fn stale_nonce_is_answered_once_more() {
     let with_cookie = |header: &str, cookie: &str| {
         answer(401, &[("www-authenticate", header), ("set-cookie", cookie)], "")
     };
@@ -85,9 +85,9 @@ async fn stale_nonce_is_answered_once_more_al_177_al_303_to_al_305() {
     assert_eq!(third.header("cookie"), Some("a=1; b=2"));
 }
 
-// AL-306, AL-307, AL-308
+// covers: AL-306, AL-307, AL-308
 #[tokio::test]
-async fn second_401_stands_unless_its_nonce_is_stale_and_new_al_306_to_al_308() {
+async fn second_401_stands_unless_its_nonce_is_stale_and_new() {
     let same = FIRST.replace("opaque=\"o\"", "stale=true");
     for (second, requests) in [(FIRST, 2), (same.as_str(), 2), ("Basic realm=\"r\"", 2), (STALE, 3)]
     {
@@ -99,9 +99,9 @@ async fn second_401_stands_unless_its_nonce_is_stale_and_new_al_306_to_al_308() 
     }
 }
 
-// AL-194, AL-309
+// covers: AL-194, AL-309
 #[tokio::test]
-async fn challenge_that_cannot_be_answered_is_an_error_al_194_al_309() {
+async fn challenge_that_cannot_be_answered_is_an_error() {
     let scene =
         Scene::new().answering([challenged("Digest realm=\"r\", nonce=\"n\", algorithm=FOO")]);
     let answered = scene.ask(&asked(json!({}))).await;
@@ -111,9 +111,9 @@ async fn challenge_that_cannot_be_answered_is_an_error_al_194_al_309() {
     assert_eq!(scene.sent().len(), 1);
 }
 
-// AL-196
+// covers: AL-196
 #[tokio::test]
-async fn network_is_that_of_the_request_that_failed_al_196() {
+async fn network_is_that_of_the_request_that_failed() {
     let scene = Scene::new().answering([challenged(FIRST)]);
     let failed = Err(fault("connect ECONNREFUSED", Some(Network::NotSent)));
     scene.vendor.answers.lock().unwrap().push_back(failed);
@@ -121,9 +121,10 @@ async fn network_is_that_of_the_request_that_failed_al_196() {
     assert_eq!(scene.ask(&asked(json!({}))).await, expected);
 }
 
-// AL-224: 12 calls of two requests, then one whose second request is the 26th.
+// 12 calls of two requests, then one whose second request is the 26th.
+// covers: AL-224
 #[tokio::test]
-async fn every_request_of_a_digest_auth_counts_al_224() {
+async fn every_request_of_a_digest_auth_counts() {
     let answers = (0..13).flat_map(|_| [challenged(FIRST), answer(200, &[], "")]);
     let scene = Scene::new().answering(answers);
     for _ in 0..12 {

@@ -42,9 +42,9 @@ fn scene(length: usize) -> (Scene, Arc<Folder>) {
     (Scene::given(Given { documents, ..Given::default() }), folder)
 }
 
-// AL-078, AL-245, AL-246, AL-249, AL-257
+// covers: AL-161, AL-245, AL-246, AL-257
 #[tokio::test]
-async fn document_is_streamed_with_its_type_al_078_al_245_al_246_al_249_al_257() {
+async fn document_is_streamed_with_its_type() {
     let (scene, _folder) = scene(20 << 20);
     let body = json!({"method": "PUT", "body": {"document": "doc-1"}});
     let sent = scene.sends(&to_vendor(body)).await;
@@ -55,9 +55,9 @@ async fn document_is_streamed_with_its_type_al_078_al_245_al_246_al_249_al_257()
     assert_eq!(scene.sends(&to_vendor(own)).await.header("content-type"), Some("x/y"));
 }
 
-// AL-252, AL-253, AL-386
+// covers: AL-252, AL-253, AL-386
 #[tokio::test]
-async fn document_is_a_part_under_its_own_name_or_another_al_252_al_253_al_386() {
+async fn document_is_a_part_under_its_own_name_or_another() {
     let (scene, _folder) = scene(3);
     let parts = json!([
         {"name": "a", "document": "doc-1"},
@@ -83,9 +83,9 @@ async fn document_is_a_part_under_its_own_name_or_another_al_252_al_253_al_386()
     assert_eq!(sent.header("x-s"), Some(expected.as_str()));
 }
 
-// AL-244, AL-247, AL-248
+// covers: AL-244, AL-247, AL-248
 #[tokio::test]
-async fn document_that_is_not_the_calls_is_refused_al_244_al_247_al_248() {
+async fn document_that_is_not_the_calls_is_refused() {
     let body = |id: &str| to_vendor(json!({"body": {"document": id}}));
     refused(body("doc-1"), "documents are not available to this call").await;
     let (scene, _folder) = scene(3);

@@ -2,9 +2,9 @@
 
 use super::*;
 
-// AL-029, AL-030, AL-031, AL-032, AL-033, AL-034
+// covers: AL-029, AL-030, AL-031, AL-034
 #[tokio::test]
-async fn request_is_read_strictly_al_029_to_al_034() {
+async fn request_is_read_strictly() {
     let scene = Scene::new();
     assert_eq!(scene.ask_text("{").await, json!({"error": "request is not JSON"}));
     refused(
@@ -33,9 +33,10 @@ async fn request_is_read_strictly_al_029_to_al_034() {
     }
 }
 
-// AL-035, AL-036, AL-037: names that are the module's own.
+// Names that are the module's own.
+// covers: AL-035, AL-036, AL-037
 #[tokio::test]
-async fn objects_of_the_modules_own_take_any_name_al_035_to_al_037() {
+async fn objects_of_the_modules_own_take_any_name() {
     let jwt =
         json!({"authType": "jwt", "secret": "s", "payload": {"any": 1}, "jwtHeaders": {"k": 2}});
     let form = json!({"form": {"constructor": "a", "": "b"}});
@@ -45,9 +46,10 @@ async fn objects_of_the_modules_own_take_any_name_al_035_to_al_037() {
     assert_eq!(sent.header("x-any"), Some("1"));
 }
 
-// AL-138 to AL-141: what is sent where nothing is said; the methods.
+// What is sent where nothing is said; the methods.
+// covers: AL-138, AL-140, AL-141, AL-152, AL-157, AL-160, AL-162, AL-163
 #[tokio::test]
-async fn least_request_sends_the_hosts_own_headers_alone_al_139_al_152_al_157_al_160_to_al_163() {
+async fn least_request_sends_the_hosts_own_headers_alone() {
     let sent = Scene::new().sends(&to_vendor(json!({}))).await;
     let headers = [("host", "api.vendor.example"), ("user-agent", "Aletheia-Apps/1")];
     assert_eq!(
@@ -69,9 +71,9 @@ async fn least_request_sends_the_hosts_own_headers_alone_al_139_al_152_al_157_al
     }
 }
 
-// AL-142 to AL-151
+// covers: AL-068, AL-142, AL-143, AL-144, AL-145, AL-146, AL-147, AL-148, AL-149, AL-150, AL-151, AL-190
 #[tokio::test]
-async fn url_is_checked_once_it_is_filled_al_142_to_al_151() {
+async fn url_is_checked_once_it_is_filled() {
     let url = |url: &str| json!({"url": url});
     let long = |chars: usize| format!("https://api.vendor.example/{}", "a".repeat(chars - 27));
     assert_eq!(Scene::new().sends(&url(&long(4_096))).await.url, long(4_096));
@@ -96,9 +98,9 @@ async fn url_is_checked_once_it_is_filled_al_142_to_al_151() {
     assert_eq!(fragment.url, "https://api.vendor.example/v1?a=1");
 }
 
-// AL-197 to AL-207
+// covers: AL-190, AL-197, AL-199, AL-200, AL-201, AL-202, AL-203, AL-204
 #[tokio::test]
-async fn host_and_port_must_be_approved_al_197_to_al_207() {
+async fn host_and_port_must_be_approved() {
     let url = |url: &str| json!({"url": url});
     for (asked, text) in [
         ("https://other.example/", "host other.example is not in the hosts the install approved"),
@@ -125,9 +127,9 @@ async fn host_and_port_must_be_approved_al_197_to_al_207() {
     }
 }
 
-// AL-153, AL-154, AL-157, AL-158
+// covers: AL-153, AL-154, AL-157, AL-158, AL-190
 #[tokio::test]
-async fn headers_are_lower_cased_and_the_hosts_own_are_refused_al_153_al_154_al_157_al_158() {
+async fn headers_are_lower_cased_and_the_hosts_own_are_refused() {
     let headers = json!({"X-Foo": " v ", "User-Agent": "me", "CONTENT-TYPE": "a/b"});
     let request = json!({"method": "POST", "headers": headers, "body": {"json": 1}});
     let sent = Scene::new().sends(&to_vendor(request)).await;
@@ -154,9 +156,9 @@ async fn headers_are_lower_cased_and_the_hosts_own_are_refused_al_153_al_154_al_
     );
 }
 
-// AL-167 to AL-173
+// covers: AL-167, AL-168, AL-169, AL-170, AL-171, AL-172, AL-173
 #[tokio::test]
-async fn any_answer_is_given_as_it_was_asked_for_al_167_to_al_173() {
+async fn any_answer_is_given_as_it_was_asked_for() {
     let headers = [("x-a", "1"), ("content-type", "t/x"), ("X-A", "2")];
     let scene =
         Scene::new().answering([answer(404, &headers, "\u{feff}n\u{f6}"), answer(500, &[], "ab")]);
@@ -178,9 +180,9 @@ async fn any_answer_is_given_as_it_was_asked_for_al_167_to_al_173() {
     refused_with(to_vendor(json!({"responseAs": "json"})), "invalid request: responseAs: ").await;
 }
 
-// AL-174, AL-178, AL-190 to AL-195
+// covers: AL-125, AL-174, AL-178, AL-191
 #[tokio::test]
-async fn failure_in_transit_says_how_far_it_got_al_174_al_178() {
+async fn failure_in_transit_says_how_far_it_got() {
     for (network, word) in [(Network::NotSent, "not_sent"), (Network::Unknown, "unknown")] {
         let scene = Scene::new();
         let failed = Err(fault("it broke for key-12345678", Some(network)));

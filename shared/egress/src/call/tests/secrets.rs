@@ -4,9 +4,11 @@ use super::*;
 
 const MISPLACED: &str = "a secret placeholder stands where the host does not fill it: ";
 
-// AL-064 to AL-076: each place has its form.
+// Each place has its form.
+// covers: AL-065, AL-066, AL-067, AL-069, AL-070, AL-071, AL-072, AL-073, AL-074, AL-075, AL-076, AL-077, AL-092
+// covers: AL-242
 #[tokio::test]
-async fn secret_is_filled_in_the_form_its_place_needs_al_064_to_al_076() {
+async fn secret_is_filled_in_the_form_its_place_needs() {
     let odd = "{{secret:odd:TAG}}";
     let post = |body: Value| to_vendor(json!({"method": "POST", "body": body}));
     let sent = Scene::new()
@@ -39,9 +41,9 @@ async fn secret_is_filled_in_the_form_its_place_needs_al_064_to_al_076() {
     assert!(sent.text().contains("\r\n\r\na\"b\\c d\r\n"), "{}", sent.text());
 }
 
-// AL-079, AL-087 to AL-091, AL-106
+// covers: AL-087, AL-088, AL-089, AL-090, AL-106, AL-135
 #[tokio::test]
-async fn text_without_the_tag_is_text_al_079_al_087_to_al_091() {
+async fn text_without_the_tag_is_text() {
     for text in [
         "{{secret:apiKey}}",
         "{{secret:apiKey:AAAAAAAAAAAAAAAAAAAAAA}}",
@@ -64,9 +66,9 @@ async fn text_without_the_tag_is_text_al_079_al_087_to_al_091() {
     }
 }
 
-// AL-093 to AL-103
+// covers: AL-092, AL-093, AL-094, AL-095, AL-096, AL-097, AL-098, AL-099, AL-100, AL-101, AL-102, AL-103
 #[tokio::test]
-async fn tag_where_nothing_is_filled_is_refused_al_093_to_al_103() {
+async fn tag_where_nothing_is_filled_is_refused() {
     let part = |part: Value| json!({"body": {"multipart": [part]}});
     for (fields, place) in [
         (json!({"headers": {"x-TAG": "1"}}), "a header name"),
@@ -110,9 +112,10 @@ async fn tag_where_nothing_is_filled_is_refused_al_093_to_al_103() {
     refused(url, &format!("{MISPLACED}the URL")).await;
 }
 
-// AL-104: a signature's prefix and suffix are hashed and never sent.
+// A signature's prefix and suffix are hashed and never sent.
+// covers: AL-104
 #[tokio::test]
-async fn bare_tag_may_be_hashed_al_104() {
+async fn bare_tag_may_be_hashed() {
     let sign =
         json!({"header": "x-s", "algorithm": "sha256", "key": {"text": "k"}, "prefix": "TAG"});
     let sent = Scene::new().sends(&to_vendor(json!({"sign": sign}))).await;
@@ -125,9 +128,9 @@ async fn bare_tag_may_be_hashed_al_104() {
     assert_eq!(sent.header("x-s"), Some(expected.as_str()));
 }
 
-// AL-105, AL-106, AL-111, AL-112, AL-118, AL-125, AL-131, AL-132, AL-135
+// covers: AL-105, AL-106, AL-111, AL-114, AL-118, AL-125, AL-131, AL-132, AL-134
 #[tokio::test]
-async fn what_leaves_the_call_shows_no_secret_al_105_al_111_al_118_al_125_al_131() {
+async fn what_leaves_the_call_shows_no_secret() {
     let scene = Scene::new();
     let auth = json!({"authType": "basic", "username": "acme", "password": "plain-password"});
     scene.ask(&to_vendor(json!({"auth": auth}))).await;
