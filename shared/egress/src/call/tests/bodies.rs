@@ -1,5 +1,8 @@
 //! The seven bodies (AL-158 to AL-161, AL-234 to AL-257).
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::*;
 
 fn post(body: Value) -> Value {
@@ -46,6 +49,9 @@ async fn each_body_has_its_bytes_and_its_type() {
     sends(json!({"form": {"a": "1 2"}}), form, b"a=1+2").await;
     sends(json!({"form": [["a", "1"], ["b", "2"], ["a", "2"]]}), form, b"a=1&b=2&a=2").await;
     sends(json!({"base64": "AAH/"}), None, b"\x00\x01\xff").await;
+    let bytes: Vec<u8> = (0..=255).collect();
+    let body = json!({"base64": STANDARD.encode(&bytes)});
+    assert_eq!(Scene::new().sends(&post(body)).await.body, bytes);
     let own = json!({"headers": {"Content-Type": "own/type"}, "body": {"json": 1}});
     assert_eq!(Scene::new().sends(&to_vendor(own)).await.header("content-type"), Some("own/type"));
 }

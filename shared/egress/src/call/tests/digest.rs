@@ -63,7 +63,9 @@ async fn challenge_is_answered_by_the_same_request() {
         sent
     };
     assert_eq!(rest(&first), rest(&second));
-    assert_eq!(scene.call.redactions().hide(&authorization), "[auth:digest]");
+    assert_eq!(hidden(&scene, &authorization), "[auth:digest]");
+    let (_, response) = authorization.split_once("response=\"").unwrap();
+    assert_eq!(hidden(&scene, response.split('"').next().unwrap()), "[auth:digest]");
 }
 
 // covers: AL-177, AL-303, AL-304, AL-305
@@ -94,7 +96,10 @@ async fn second_401_stands_unless_its_nonce_is_stale_and_new() {
         let newer = STALE.replace("n2", "n3");
         let scene =
             Scene::new().answering([challenged(FIRST), challenged(second), challenged(&newer)]);
-        assert_eq!(scene.ask(&asked(json!({}))).await["status"], 401);
+        let answered = scene.ask(&asked(json!({}))).await;
+        assert_eq!(answered["status"], 401);
+        let last = if requests == 2 { second } else { &newer };
+        assert_eq!(answered["headers"]["www-authenticate"], last);
         assert_eq!(scene.sent().len(), requests, "{second}");
     }
 }
@@ -133,6 +138,26 @@ async fn every_request_of_a_digest_auth_counts() {
     let over = json!({"error": "HTTP request limit of 25 per call reached"});
     assert_eq!(scene.ask(&asked(json!({}))).await, over);
     assert_eq!(scene.sent().len(), 25);
+}
+
+// The body is hashed as it was sent, its boundary included.
+// covers: AL-287, AL-291
+#[tokio::test]
+async fn auth_int_covers_the_body_as_sent() {
+    let challenge = "Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"";
+    let scene = Scene::new().answering([challenged(challenge)]);
+    let parts = json!({"multipart": [{"name": "a", "value": "{{secret:odd:TAG}}"}]});
+    scene.ask(&asked(json!({"method": "POST", "body": parts}))).await;
+    let [first, second] = scene.sent().try_into().unwrap();
+    assert_eq!(first.body, second.body);
+    use md5::Digest as _;
+    let md5 = |bytes: &[u8]| hex::encode(md5::Md5::digest(bytes));
+    let user = md5(b"Mufasa:r:Circle of Life");
+    let request = md5(format!("POST:/v1:{}", md5(&second.body)).as_bytes());
+    let response = md5(format!("{user}:n:00000001:nonce-1:auth-int:{request}").as_bytes());
+    let authorization = second.header("authorization").unwrap();
+    assert!(authorization.contains(&format!("response=\"{response}\"")), "{authorization}");
+    assert!(authorization.contains("qop=auth-int,"), "{authorization}");
 }
 
 // A realm in UTF-8 goes back with the bytes it came with, and is hashed as them.

@@ -85,6 +85,11 @@ fn signature_is_verified() {
     ] {
         assert_eq!(valid(signature, encoding), json!({"valid": expected}), "{signature}");
     }
+    let by_name = |signature: &str| {
+        verify(&request(json!({"key": {"secret": "jefe"}, "signature": signature})))
+    };
+    assert_eq!(by_name(HEX), json!({"valid": true}));
+    assert_eq!(by_name(&HEX.replace('5', "6")), json!({"valid": false}));
     let missing = json!({"error": "invalid request: signature: is missing"});
     assert_eq!(verify(&request(json!({}))), missing);
 }

@@ -47,6 +47,8 @@ async fn call_sends_25_requests() {
     let over = json!({"error": "HTTP request limit of 25 per call reached"});
     assert_eq!(scene.ask(&to_vendor(json!({}))).await, over);
     assert_eq!(scene.sent().len(), 25);
+    // Each call has its own count.
+    assert_eq!(Scene::new().ask(&to_vendor(json!({}))).await["status"], 204);
 }
 
 // covers: AL-192, AL-225

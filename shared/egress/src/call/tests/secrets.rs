@@ -21,6 +21,11 @@ async fn secret_is_filled_in_the_form_its_place_needs() {
     assert_eq!(sent.url, "https://api.vendor.example/a%22b%5Cc%20d/x?q=a%22b%5Cc%20d");
     assert_eq!(sent.header("x-key"), Some("<a\"b\\c d>"));
     assert_eq!(sent.header("authorization"), Some("Basic YWNtZTphImJcYyBk"));
+    // What would be structure of a URL is text in it.
+    let url = "https://api.vendor.example/a/{{secret:url:TAG}}/b?q={{secret:url:TAG}}&r=1";
+    let encoded = "x%2Fy%3Fz%3D1%23f%40h%26i";
+    let expected = format!("https://api.vendor.example/a/{encoded}/b?q={encoded}&r=1");
+    assert_eq!(Scene::new().sends(&json!({"url": url})).await.url, expected);
     for (body, expected) in [
         (json!(format!("k={odd}")), "k=a\"b\\c d"),
         (json!({"json": {odd: [odd, 1]}}), r#"{"a\"b\\c d":["a\"b\\c d",1]}"#),
@@ -29,8 +34,8 @@ async fn secret_is_filled_in_the_form_its_place_needs() {
             r#"{ "a\"b\\c d" :"a\"b\\c d"}"#,
         ),
         (json!({"form": {odd: odd}}), "a%22b%5Cc+d=a%22b%5Cc+d"),
-        (json!({"form": [["n", odd], ["n", "2"]]}), "n=a%22b%5Cc+d&n=2"),
-        // AL-077: base64 of a placeholder without the tag goes out as it is.
+        (json!({"form": [["n", odd], [odd, "2"]]}), "n=a%22b%5Cc+d&a%22b%5Cc+d=2"),
+        // Base64 of a placeholder without the tag goes out as it is.
         (json!({"base64": "e3tzZWNyZXQ6YXBpS2V5fX0="}), "{{secret:apiKey}}"),
     ] {
         let sent = Scene::new().sends(&post(body)).await;
@@ -49,13 +54,21 @@ async fn text_without_the_tag_is_text() {
         "{{secret:apiKey:AAAAAAAAAAAAAAAAAAAAAA}}",
         "{{secret:apiKey:[tag]}}",
         "{{secret:missing}}",
+        "[secret:apiKey] [auth:basic] [cache:token] [tag]",
     ] {
         let request = to_vendor(json!({"method": "POST", "body": text, "headers": {"x-a": text}}));
         let sent = Scene::new().sends(&request).await;
         assert_eq!((sent.text(), sent.header("x-a")), (text, Some(text)));
     }
+}
+
+// covers: AL-079, AL-091
+#[tokio::test]
+async fn secret_that_the_call_does_not_carry_fails_the_request() {
     for place in [
+        json!({"url": "https://api.vendor.example/{{secret:nope:TAG}}"}),
         json!({"body": "{{secret:nope:TAG}}"}),
+        json!({"body": {"multipart": [{"name": "n", "value": "{{secret:nope:TAG}}"}]}}),
         json!({"headers": {"a": "{{secret:nope:TAG}}"}}),
         json!({"auth": {"authType": "bearer", "token": "{{secret:nope:TAG}}"}}),
         json!({"sign": {"header": "x", "algorithm": "sha1", "key": {"secret": "nope"}}}),
@@ -116,13 +129,13 @@ async fn tag_where_nothing_is_filled_is_refused() {
 // covers: AL-104
 #[tokio::test]
 async fn bare_tag_may_be_hashed() {
-    let sign =
-        json!({"header": "x-s", "algorithm": "sha256", "key": {"text": "k"}, "prefix": "TAG"});
+    let sign = json!({"header": "x-s", "algorithm": "sha256", "key": {"text": "k"},
+        "prefix": "TAG", "suffix": "|TAG"});
     let sent = Scene::new().sends(&to_vendor(json!({"sign": sign}))).await;
     let expected = crate::hmac::sign(
         crate::hmac::HmacAlgorithm::Sha256,
         b"k",
-        TAG.as_bytes(),
+        format!("{TAG}|{TAG}").as_bytes(),
         crate::hmac::SignatureEncoding::Hex,
     );
     assert_eq!(sent.header("x-s"), Some(expected.as_str()));
@@ -136,7 +149,7 @@ async fn what_leaves_the_call_shows_no_secret() {
     scene.ask(&to_vendor(json!({"auth": auth}))).await;
     let token = json!({"authType": "bearer", "token": "plain-token-123"});
     scene.ask(&to_vendor(json!({"auth": token}))).await;
-    let hidden = |text: &str| scene.call.redactions().hide(text).into_owned();
+    let hidden = |text: &str| hidden(&scene, text);
     for (text, expected) in [
         ("key-12345678", "[secret:apiKey]"),
         (TAG, "[tag]"),
