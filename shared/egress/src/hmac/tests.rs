@@ -135,6 +135,17 @@ fn a_key_that_does_not_decode_is_refused_without_its_text() {
     assert_eq!(KeyFault::NotHex.to_string(), "the key is not hex");
 }
 
+// No time that a test can take shows it, so what is compared with is read.
+// covers: AL-416
+#[test]
+fn signatures_are_compared_in_constant_time() {
+    let source = include_str!("../hmac.rs");
+    let compared =
+        "constant_time::verify_slices_are_equal(expected.as_bytes(), signature.as_bytes())";
+    assert_eq!(source.matches(compared).count(), 1);
+    assert!(!source.contains("signature =="), "and in no other way");
+}
+
 #[track_caller]
 fn check_verify(encoding: SignatureEncoding, signature: &str, expected: bool) {
     let is_valid = verify(HmacAlgorithm::Sha256, b"Jefe", DATA, encoding, signature);

@@ -172,6 +172,7 @@ mod tests {
     // covers: AL-218
     #[test]
     fn connection_is_kept_for_its_time_and_not_longer() {
+        assert_eq!(crate::VendorClient::KEEPALIVE, KEEPALIVE, "the default");
         let (pool, key, now) = (pool(), key("a", "h.example"), Moment::now());
         let check = |span, expected| {
             pool.keep_at(key.clone(), 1, now);

@@ -45,7 +45,7 @@ fn pairs(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
 // covers: AL-312, AL-314, AL-315
 #[test]
 fn a_request_in_the_headers_is_signed_as_the_documentation_of_s3_signs_it() {
-    // AL-312, AL-314, AL-316, AL-322: the example "GET Bucket Lifecycle", whose request has no header of its own.
+    // The example "GET Bucket Lifecycle", whose request has no header of its own.
     let added = sent(&auth("s3", AddTo::Headers), "/?lifecycle", &[], None).unwrap();
     assert_eq!(
         pairs(&added.headers),
@@ -95,7 +95,6 @@ fn a_presigned_request_is_signed_as_the_documentation_of_s3_signs_it() {
 // covers: AL-315, AL-318
 #[test]
 fn a_session_token_is_sent_and_signed() {
-    // AL-315, AL-318.
     let token = |add_to| AwsAuth {
         service_token: Some("a/token+==".to_owned()),
         ..auth("execute-api", add_to)
@@ -136,7 +135,6 @@ fn the_bodys_hash_is_sent_to_s3_alone_and_one_of_the_request_is_kept() {
 // covers: AL-322
 #[test]
 fn headers_of_the_list_stay_unsigned() {
-    // AL-322, AL-266.
     let headers: Vec<(&str, &str)> =
         UNSIGNED.iter().map(|name| (*name, "v")).chain([("x-signed", "v")]).collect();
     let added = sent(&auth("iam", AddTo::QueryParams), "/", &headers, None).unwrap();
@@ -179,7 +177,6 @@ fn what_the_signature_would_set_twice_is_refused() {
 
 #[test]
 fn fields_that_make_no_signature_are_refused() {
-    // AL-273.
     fn check(change: impl Fn(&mut AwsAuth), expected: &str) {
         let mut auth = auth("s3", AddTo::Headers);
         change(&mut auth);

@@ -227,7 +227,6 @@ mod tests {
     // covers: AL-298
     #[test]
     fn values_are_carried_as_they_were_written() {
-        // AL-298.
         for value in ["\"b c\"", "%20%3B", "b=c==", "", "a,b", "é", "a\tb"] {
             check(None, &[&format!("a={value}")], Some(&format!("a={value}")));
         }
@@ -269,7 +268,6 @@ mod tests {
     // covers: AL-302
     #[test]
     fn cookies_of_another_path_are_not_carried() {
-        // AL-302.
         for path in ["/", "/v1", "/v1/", "/v1/x", "", "v2"] {
             check(None, &[&format!("a=1; Path={path}")], Some("a=1"));
         }
@@ -283,7 +281,6 @@ mod tests {
     // covers: AL-305
     #[test]
     fn both_answers_cookies_are_carried_and_their_number_is_bounded() {
-        // AL-305.
         let mut jar = Jar::default();
         jar.receive(&["a=1", "c=1"], "/x", at(NOW));
         jar.receive(&["b=2", "c=2"], "/x", at(NOW));

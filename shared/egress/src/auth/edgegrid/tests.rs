@@ -90,7 +90,6 @@ fn the_header_is_that_of_akamais_published_test() {
 // covers: AL-367, AL-380
 #[test]
 fn the_clock_and_a_fresh_uuid_are_taken_where_none_is_given() {
-    // AL-367, AL-380, AL-271.
     let auth = EdgeGridAuth { nonce: None, timestamp: Some(String::new()), ..published() };
     let value = built(&auth, &get("/"), None).unwrap().headers.remove(0).1;
     let expected = "timestamp=20260102T03:04:05+0000;nonce=ec9d20ee-1e9b-4c1f-925a-f0017754f86c;";
@@ -100,7 +99,6 @@ fn the_clock_and_a_fresh_uuid_are_taken_where_none_is_given() {
 // covers: AL-368
 #[test]
 fn the_signature_covers_each_part_of_the_request() {
-    // AL-368.
     let plain = signature(&published(), &get("/p?a=1"));
     let mut other = get("/p?a=1");
     other.method = "PUT";
@@ -110,6 +108,9 @@ fn the_signature_covers_each_part_of_the_request() {
     assert_ne!(signature(&published(), &other), plain);
     other = get("/p?a=1");
     other.url.port = Some(8443);
+    assert_ne!(signature(&published(), &other), plain);
+    other = get("/p?a=1");
+    other.url.host = "other.luna.akamaiapis.net".to_owned();
     assert_ne!(signature(&published(), &other), plain);
     assert_ne!(signature(&published(), &get("/q?a=1")), plain);
     assert_ne!(signature(&published(), &get("/p?a=2")), plain);
@@ -132,7 +133,6 @@ fn named_headers_are_covered_in_the_order_of_their_names() {
             Draft { method: "GET", url: &request.url, headers: &request.headers, body: None };
         data_to_sign(&draft, &names, BODY_BYTES_MAX)
     };
-    // AL-369, AL-370, AL-371.
     let text = |headers: &str| format!("GET\thttps\t{HOST}\t/testapi/v1/t4\t{headers}\t\t");
     assert_eq!(data("X-B,x-missing, X-A ,"), text("x-b:B: c\tx-a:a b"));
     assert_eq!(data("x-a,x-b"), text("x-a:a b\tx-b:B: c"));
@@ -197,7 +197,16 @@ fn what_cannot_be_signed_is_refused() {
     let headers = |list: &str, expected: Option<&str>| {
         check(|auth| auth.headers_to_sign = Some(list.to_owned()), expected);
     };
-    for name in RESERVED {
+    for name in [
+        "authorization",
+        "user-agent",
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "expect",
+        "upgrade",
+    ] {
         let expected = format!("headersToSign cannot name {name}");
         headers(&format!("x-a, {}", name.to_uppercase()), Some(&expected));
     }

@@ -306,6 +306,32 @@ fn a_secret_is_its_text_or_base64_of_either_alphabet() {
     check_secret("whsec_", true, Ok(&[0xC2, 0x1B, 0x1E, 0x73]));
 }
 
+// Of RFC 4231, test case 2.
+// covers: AL-347
+#[test]
+fn each_hash_signs_under_the_secret() {
+    for (algorithm, hex) in [
+        (
+            JwtAlgorithm::default(),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+        ),
+        (
+            JwtAlgorithm::Hs384,
+            "af45d2e376484031617f78d2b58a6b1b9c7ef464f5a01b47e42ec3736322445e\
+             8e2240ca5e69e2c78b3239ecfab21649",
+        ),
+        (
+            JwtAlgorithm::Hs512,
+            "164b7a7bfcf819e2e395fbe73b56e0a387bd64222e831fd610270cd7ea250554\
+             9758bf75c05a994a6d034f65f8f0e6fdcaeab1a34d4a6b4b636e070a38bce737",
+        ),
+    ] {
+        let auth = JwtAuth { algorithm, secret: "Jefe".into(), ..JwtAuth::default() };
+        let signature = sign(&auth, b"what do ya want for nothing?").map(hex::encode);
+        assert_eq!(signature.as_deref(), Ok(hex));
+    }
+}
+
 #[test]
 fn a_secret_that_does_not_decode_or_is_empty_is_refused() {
     for secret in ["***", "ab=", "Zm9v\n"] {
