@@ -35,11 +35,16 @@ pub(super) fn all(value: &str) -> BTreeSet<String> {
 ///
 /// Encoded are: JSON string contents as common writers escape them, once and twice; percent-encoding by the common
 /// sets of characters that stay, in both cases of hex; base64 in both alphabets, alone and inside a longer text at each
-/// of three alignments, its slashes also as JSON may escape them; hex in both cases.
+/// of three alignments, its slashes also as JSON may escape them; hex in both cases;
+/// the lower case of what can stand in a host.
 pub(super) fn of(value: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::from([value.to_owned()]);
     if value.chars().take(REDACTED_ENCODED_CHARS_MIN).count() < REDACTED_ENCODED_CHARS_MIN {
         return forms;
+    }
+    // In a host, which is written in lower case, and which errors name.
+    if value.is_ascii() && !value.bytes().any(ends_host) {
+        forms.insert(value.to_ascii_lowercase());
     }
     json(value, &mut forms);
     percent(value, &mut forms);
@@ -47,6 +52,11 @@ pub(super) fn of(value: &str) -> BTreeSet<String> {
     forms.insert(hex::encode(value));
     forms.insert(hex::encode_upper(value));
     forms
+}
+
+/// Whether a URL's parser takes this for no part of a host, even percent-encoded.
+fn ends_host(byte: u8) -> bool {
+    byte <= b' ' || byte == 0x7f || b"#%/:<>?@[\\]^|".contains(&byte)
 }
 
 fn json(value: &str, forms: &mut BTreeSet<String>) {

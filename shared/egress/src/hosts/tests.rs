@@ -91,11 +91,13 @@ fn url_carries_no_credentials() {
     check("https://@api.vendor.example/", Ok("https://api.vendor.example/"));
 }
 
-// covers: AL-146, AL-147, AL-149, AL-150, AL-151
+// covers: AL-146, AL-147, AL-148, AL-149, AL-150, AL-151
 #[test]
 fn dot_segments_are_refused_with_the_contracts_text() {
     check("https://api.vendor.example/v1/../admin", DOTS);
     check("https://api.vendor.example/v1/./x", DOTS);
+    // A secret stored as two dots, filled in.
+    check("https://api.vendor.example/v1/../x", DOTS);
     check("https://api.vendor.example/v1/%2e%2e/admin", DOTS);
     check("https://api.vendor.example/v1/..%2Fadmin", DOTS);
     check("https://api.vendor.example/v1\\..\\admin", DOTS);

@@ -103,6 +103,13 @@ fn forms_that_a_value_travels_in_are_hidden() {
     }
 }
 
+#[test]
+fn value_in_a_host_is_hidden_in_lower_case() {
+    let list = list(&[("k", "AbCd123-eFGh"), ("l", "Ab/CdEfGh")]);
+    check(&list, "host abcd123-efgh.example is", "host [secret:k].example is");
+    check(&list, "ab/cdefgh", "ab/cdefgh");
+}
+
 // covers: AL-127, AL-128
 #[test]
 fn parsed_answer_is_hidden_string_by_string() {
