@@ -151,8 +151,8 @@ def start_on_free_port(name, configure):
 
 
 @functools.cache
-def python_server(name, *rest):
-    return start_and_read_port(name, [sys.executable, HERE / "start_server.py", name, *rest])
+def python_server(name, *rest, **environment):
+    return start_and_read_port(name, [sys.executable, HERE / "start_server.py", name, *rest], environment)
 
 
 @functools.cache

@@ -79,7 +79,7 @@ def flask_digest():
 
 
 def moto():
-    """An emulator of AWS, which checks signatures and policies from the first request after `/moto-api/reset-auth`."""
+    """An emulator of AWS. INITIAL_NO_AUTH_ACTION_COUNT says after how many requests it checks signatures and policies."""
     from moto.server import DomainDispatcherApplication, create_backend_app
 
     serve_wsgi(DomainDispatcherApplication(create_backend_app))
@@ -87,8 +87,13 @@ def moto():
 
 def backend(global_conf, **conf):
     """What stands behind Swift's checks: says that everything is there, and what it was asked for."""
+    from swift.common.swob import Request
 
     def app(environ, start_response):
+        # Whoever checked who it is leaves the verdict to whoever has what was asked for.
+        refusal = environ["swift.authorize"](Request(environ))
+        if refusal:
+            return refusal(environ, start_response)
         path = environ["PATH_INFO"].encode("latin-1")
         if environ["REQUEST_METHOD"] == "PUT":
             body = environ["wsgi.input"].read()
