@@ -160,6 +160,11 @@ fn examples_of_capability_extensions_run() {
 }
 
 #[test]
+fn examples_of_requests_to_vendors_run() {
+    run("docs/vendor-requests.md");
+}
+
+#[test]
 fn blocks_say_what_they_hold_and_json_is_json() {
     for file in repository::files().iter().filter(|file| file.path.ends_with(".md")) {
         for block in blocks(&file.text) {

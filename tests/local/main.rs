@@ -20,6 +20,7 @@ mod secrets;
 mod sizes;
 mod tenants;
 mod traces;
+mod vendor_lines;
 
 /// The `annex` binary.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_annex-child");

@@ -352,18 +352,18 @@ mod tests {
         check(r#"{"name":"a","parts":[{"text":""},{"text":"x"}]}"#, Ok(("a", None, &["", "x"])));
     }
 
-    // AL-029
+    // covers: AL-029
     #[test]
-    fn text_that_is_no_json_is_said_to_be_none_al_029() {
+    fn text_that_is_no_json_is_said_to_be_none() {
         for text in ["{", "", "nothing", "{\"name\":\"a\"} x", "{'name':1}"] {
             check(text, Err("request is not JSON"));
         }
         assert_eq!(read(b"{\"name\":\"\xff\"}", request), Err(RequestFault::NotJson));
     }
 
-    // AL-030, AL-031
+    // covers: AL-030, AL-031
     #[test]
-    fn every_problem_is_named_by_its_path_al_030_al_031() {
+    fn every_problem_is_named_by_its_path() {
         check(
             r#"{"name":7,"count":11}"#,
             Err("invalid request: name: expected a string; \
@@ -386,9 +386,9 @@ mod tests {
         );
     }
 
-    // AL-032, AL-034
+    // covers: AL-032, AL-034
     #[test]
-    fn unknown_field_is_refused_at_any_depth_al_032_al_034() {
+    fn unknown_field_is_refused_at_any_depth() {
         let unknown =
             "unknown field (the app may be built with a newer SDK than this platform runs)";
         check(r#"{"name":"a","more":1}"#, Err(&format!("invalid request: more: {unknown}")));

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind, packed};
 
 use super::grams::Grams;
 
@@ -88,8 +88,15 @@ pub(super) struct Finder {
 /// The anchors that are too short for [`Grams`].
 #[derive(Clone)]
 struct Short {
-    automaton: AhoCorasick,
+    searcher: Searcher,
     anchors: Vec<usize>,
+}
+
+#[derive(Clone)]
+enum Searcher {
+    /// On vector instructions, where the processor has them, for some dozens of anchors.
+    Packed(packed::Searcher),
+    Automaton(AhoCorasick),
 }
 
 impl Finder {
@@ -124,16 +131,7 @@ impl Finder {
     }
 
     fn build(anchors: Vec<Anchor>, markers: Vec<Box<str>>) -> Self {
-        let short: Vec<usize> = (0..anchors.len())
-            .filter(|&index| anchors[index].text.len() < LONG_BYTES_MIN)
-            .collect();
-        let short = (!short.is_empty()).then(|| Short {
-            automaton: AhoCorasick::builder()
-                .match_kind(MatchKind::LeftmostLongest)
-                .build(short.iter().map(|&index| &*anchors[index].text))
-                .expect("the short forms of a call's secrets are far below two gigabytes"),
-            anchors: short,
-        });
+        let short = Short::new(&anchors);
         let long = Grams::new(&anchors);
         Self { anchors, markers, long, short, all: OnceLock::new() }
     }
@@ -166,11 +164,12 @@ impl Finder {
 
     /// The first anchor from `from` on, byte by byte.
     fn steady(&self, text: &str, from: usize) -> Option<Found> {
-        // The cheapest kind to build: few texts need it. Its only errors are of sizes beyond 2^31.
+        // Few texts need it, so it is built when one does. Its only errors are of sizes beyond 2^31.
         let all = self.all.get_or_init(|| {
             AhoCorasick::builder()
-                .kind(Some(AhoCorasickKind::NoncontiguousNFA))
+                .kind(Some(AhoCorasickKind::ContiguousNFA))
                 .dense_depth(1)
+                .prefilter(false)
                 .match_kind(MatchKind::LeftmostLongest)
                 .build(self.anchors.iter().map(|anchor| &*anchor.text))
                 .expect("the anchors of a call's secrets are far below two gigabytes")
@@ -277,8 +276,33 @@ impl<'a> Search<'a> {
 }
 
 impl Short {
+    fn new(anchors: &[Anchor]) -> Option<Self> {
+        let is_short = |index: &usize| anchors[*index].text.len() < LONG_BYTES_MIN;
+        let short: Vec<usize> = (0..anchors.len()).filter(is_short).collect();
+        if short.is_empty() {
+            return None;
+        }
+        let texts = || short.iter().map(|&index| &*anchors[index].text);
+        let packed = packed::Config::new()
+            .match_kind(packed::MatchKind::LeftmostLongest)
+            .builder()
+            .extend(texts())
+            .build();
+        let automaton = || {
+            AhoCorasick::builder()
+                .match_kind(MatchKind::LeftmostLongest)
+                .build(texts())
+                .expect("the short forms of a call's secrets are far below two gigabytes")
+        };
+        let searcher = packed.map_or_else(|| Searcher::Automaton(automaton()), Searcher::Packed);
+        Some(Self { searcher, anchors: short })
+    }
+
     fn find(&self, text: &str, from: usize) -> Option<Found> {
-        let found = self.automaton.find(Input::new(text).range(from..))?;
+        let found = match &self.searcher {
+            Searcher::Packed(packed) => packed.find_in(text, (from..text.len()).into()),
+            Searcher::Automaton(automaton) => automaton.find(Input::new(text).range(from..)),
+        }?;
         Some(Found { start: found.start(), anchor: self.anchors[found.pattern().as_usize()] })
     }
 }
@@ -288,3 +312,6 @@ fn common(form: &str, text: &str) -> usize {
     let equal = form.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
     form.floor_char_boundary(equal)
 }
+
+#[cfg(test)]
+mod tests;

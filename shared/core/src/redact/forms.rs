@@ -35,11 +35,16 @@ pub(super) fn all(value: &str) -> BTreeSet<String> {
 ///
 /// Encoded are: JSON string contents as common writers escape them, once and twice; percent-encoding by the common
 /// sets of characters that stay, in both cases of hex; base64 in both alphabets, alone and inside a longer text at each
-/// of three alignments; hex in both cases.
+/// of three alignments, its slashes also as JSON may escape them; hex in both cases;
+/// the lower case of what can stand in a host.
 pub(super) fn of(value: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::from([value.to_owned()]);
     if value.chars().take(REDACTED_ENCODED_CHARS_MIN).count() < REDACTED_ENCODED_CHARS_MIN {
         return forms;
+    }
+    // In a host, which is written in lower case, and which errors name.
+    if value.is_ascii() && !value.bytes().any(ends_host) {
+        forms.insert(value.to_ascii_lowercase());
     }
     json(value, &mut forms);
     percent(value, &mut forms);
@@ -47,6 +52,11 @@ pub(super) fn of(value: &str) -> BTreeSet<String> {
     forms.insert(hex::encode(value));
     forms.insert(hex::encode_upper(value));
     forms
+}
+
+/// Whether a URL's parser takes this for no part of a host, even percent-encoded.
+fn ends_host(byte: u8) -> bool {
+    byte <= b' ' || byte == 0x7f || b"#%/:<>?@[\\]^|".contains(&byte)
 }
 
 fn json(value: &str, forms: &mut BTreeSet<String>) {
@@ -83,9 +93,21 @@ fn escape_some(text: &str, escapes: impl Fn(char) -> bool, is_upper: bool) -> St
 }
 
 /// Bytes beside letters and digits that stay as they are: RFC 3986, JavaScript's component and whole URL, forms,
-/// Python's `quote`, Go's path, and what differs from these in one character.
-const STAY: [&[u8]; 7] =
-    [b"-._~", b"-_.!~*'()", b"-_.!~*'();/?:@&=+$,#", b"*-._", b"-._~/", b"-._~$&+=:@", b"-_."];
+/// Python's `quote`, Go's path, .NET's `UrlEncode`, what differs from these in one character, and what a WHATWG parser
+/// leaves in a path and in a query.
+const STAY: [&[u8]; 11] = [
+    b"-._~",
+    b"-_.!~*'()",
+    b"-_.!~*'();/?:@&=+$,#",
+    b"*-._",
+    b"-._~/",
+    b"-._~$&+=:@",
+    b"-_.!*()",
+    b"-_.",
+    b"*-._~",
+    b"!$%&'()*+,-./:;=@[]^_|~",
+    b"!$%&()*+,-./:;=?@[\\]^_`{|}~",
+];
 
 fn percent(value: &str, forms: &mut BTreeSet<String>) {
     for stay in STAY {
@@ -104,7 +126,8 @@ fn percent(value: &str, forms: &mut BTreeSet<String>) {
                 }
             }
             if value.contains(' ') {
-                // In the value, a percent sign is always written `%25`, so every `%20` is a space.
+                // Mostly a percent sign is written `%25`, so that every `%20` is a space; where it stays, this form is
+                // one too many at worst.
                 forms.insert(out.replace("%20", "+"));
             }
             forms.insert(out);
@@ -113,11 +136,12 @@ fn percent(value: &str, forms: &mut BTreeSet<String>) {
 }
 
 fn base64(value: &[u8], forms: &mut BTreeSet<String>) {
+    let mut encoded = BTreeSet::new();
     for engine in [&STANDARD, &URL_SAFE] {
-        forms.insert(engine.encode(value));
+        encoded.insert(engine.encode(value));
     }
     for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
-        forms.insert(engine.encode(value));
+        encoded.insert(engine.encode(value));
         for before in 0..3 {
             let mut padded = vec![0; before];
             padded.extend_from_slice(value);
@@ -125,7 +149,15 @@ fn base64(value: &[u8], forms: &mut BTreeSet<String>) {
             // Characters that also hold bits of what stands around the value are left out.
             let start = (before * 8).div_ceil(6);
             let end = padded.len() * 8 / 6;
-            forms.insert(text[start..end].to_owned());
+            encoded.insert(text[start..end].to_owned());
         }
     }
+    // PHP's writer of JSON escapes the slash.
+    let slashed: Vec<String> = encoded
+        .iter()
+        .filter(|form| form.contains('/'))
+        .map(|form| form.replace('/', "\\/"))
+        .collect();
+    forms.extend(encoded);
+    forms.extend(slashed);
 }

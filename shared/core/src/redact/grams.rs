@@ -26,6 +26,9 @@ const PLACES: usize = 4;
 /// Bytes in which those places lie, at the largest step.
 const BLOCK_BYTES: usize = PLACES * STEP_MAX;
 
+/// Bytes that a hit is worth to the [`Effort`]: eight comparisons, as a value has some forms that begin alike.
+const HIT_BYTES: usize = 128;
+
 #[derive(Clone)]
 pub(super) struct Grams {
     step: usize,
@@ -79,7 +82,11 @@ impl Grams {
             effort.earn(place - passed);
             passed = place;
             match self.compare(text, anchors, place, effort)? {
-                Some(found) => return Some(Some(found)),
+                Some(found) => {
+                    // To hide something is no effort in vain.
+                    effort.earn(HIT_BYTES);
+                    return Some(Some(found));
+                }
                 None => at = place + self.step,
             }
         }

@@ -27,7 +27,7 @@ impl Call {
         if second.status != UNAUTHORIZED {
             return Ok(second);
         }
-        match wants_third(&challenge, &second.values("www-authenticate")) {
+        match wants_third(&challenge, &texts(&lines(&second))) {
             Some(fresh) => self.answer(request, &digest, &fresh, &mut cookies, &second).await,
             None => Ok(second),
         }
@@ -54,7 +54,10 @@ impl Call {
             (_, None) => {}
         }
         let draft = request.draft(&request.url, &headers);
-        let additions = digest.respond(challenge, &draft, &*self.outside.nonces);
+        let mut additions = digest.respond(challenge, &draft, &*self.outside.nonces);
+        for (_name, value) in &mut additions.headers {
+            *value = as_sent(value);
+        }
         self.send(request, &headers, additions).await
     }
 }
@@ -64,11 +67,30 @@ fn challenge(answer: &Answer) -> Result<Option<Box<Challenge>>, CallFault> {
     if answer.status != UNAUTHORIZED {
         return Ok(None);
     }
-    match choose(&answer.values("www-authenticate")) {
+    match choose(&texts(&lines(answer))) {
         Choice::Answer(challenge) => Ok(Some(challenge)),
         Choice::NotDigest => Ok(None),
         Choice::Error(fault) => Err(fault.into()),
     }
+}
+
+/// The challenges of an answer. A header has a character for each byte (ISO 8859-1); what a vendor wrote as UTF-8 is read as
+/// that, since it is hashed as that (RFC 7616, 4).
+fn lines(answer: &Answer) -> Vec<String> {
+    let read = |value: &&str| {
+        let bytes: Option<Vec<u8>> = value.chars().map(|c| u8::try_from(c).ok()).collect();
+        bytes.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_else(|| (*value).to_owned())
+    };
+    answer.values("www-authenticate").iter().map(read).collect()
+}
+
+fn texts(lines: &[String]) -> Vec<&str> {
+    lines.iter().map(String::as_str).collect()
+}
+
+/// A header's value with a character for each byte of its UTF-8, which is how it is sent.
+fn as_sent(value: &str) -> String {
+    value.bytes().map(char::from).collect()
 }
 
 /// The header that answers the challenge must be free from the start (AL-310, AL-311).

@@ -8,7 +8,8 @@ use crate::vendor::{Answer, Outgoing, VendorClient, VendorFault};
 
 /// Carries requests to vendors.
 ///
-/// **Contract.** A request is answered within `timeout`, or fails. A fault without a `network` means that nothing was sent.
+/// **Contract.** A request is answered within `timeout`, or fails. A fault without a `network` is a refusal: of the request,
+/// before anything was sent, or of an answer that is over its limits.
 #[async_trait]
 pub trait Transport: Send + Sync {
     /// Sends one request of a tenant.

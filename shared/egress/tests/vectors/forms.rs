@@ -1,49 +1,28 @@
 //! Encodings of forms.
 
-use annex_egress::draft::Nonces;
 use annex_egress::form;
 use annex_egress::multipart::{self, Part, Segment};
 use serde_json::Value;
 
-use crate::{cases, text};
-
-fn pairs(value: &Value) -> Vec<(String, String)> {
-    serde_json::from_value(value.clone()).unwrap()
-}
-
-struct Fixed;
-
-impl Nonces for Fixed {
-    fn hawk(&self) -> String {
-        String::new()
-    }
-
-    fn cnonce(&self) -> String {
-        String::new()
-    }
-
-    fn uuid(&self) -> String {
-        String::new()
-    }
-
-    fn boundary(&self) -> String {
-        "boundary-of-the-vectors".to_owned()
-    }
-}
+use crate::set::{Fixed, cases, pairs, text};
 
 /// The header lines and the value of the one part.
 fn encode(part: Part<'_>) -> (String, String) {
-    let form = multipart::encode(&[part], &Fixed);
+    let form = multipart::encode(&[part], &Fixed("boundary-of-the-vectors".to_owned()));
     let mut body = String::new();
     for segment in &form.segments {
         match segment {
-            Segment::Bytes(bytes) => body.push_str(std::str::from_utf8(bytes).unwrap()),
+            Segment::Bytes(bytes) => body.push_str(std::str::from_utf8(bytes).expect("it is text")),
             Segment::Document(_) => {}
         }
     }
-    let body = body.strip_prefix(&format!("--{}\r\n", form.boundary)).unwrap();
-    let body = body.strip_suffix(&format!("\r\n--{}--\r\n", form.boundary)).unwrap();
-    let (headers, value) = body.split_once("\r\n\r\n").unwrap();
+    let body = body
+        .strip_prefix(&format!("--{}\r\n", form.boundary))
+        .expect("the part is between two boundaries");
+    let body = body
+        .strip_suffix(&format!("\r\n--{}--\r\n", form.boundary))
+        .expect("the part is between two boundaries");
+    let (headers, value) = body.split_once("\r\n\r\n").expect("a part has a header");
     (headers.to_owned(), value.to_owned())
 }
 
@@ -59,7 +38,7 @@ fn check_multipart(case: &Value) {
             (headers, value + text(input, "content"))
         }
     };
-    let disposition = headers.split("\r\n").next().unwrap();
+    let disposition = headers.split_once("\r\n").map_or(&*headers, |(first, _)| first);
     assert_eq!(disposition, text(expected, "disposition"), "{case}");
     let values = [expected["value"].as_str(), expected["alternativeValue"].as_str()];
     assert!(values.contains(&Some(&*value)), "{value:?}: {case}");

@@ -3,7 +3,7 @@
 use annex_egress::hosts::{Hosts, URL_CHARS_MAX, UrlRefusal, approve};
 use serde_json::Value;
 
-use crate::{cases, text};
+use crate::set::{cases, text};
 
 /// The set's name of a rule.
 fn rule(refusal: &UrlRefusal) -> &'static str {
@@ -23,8 +23,8 @@ fn rule(refusal: &UrlRefusal) -> &'static str {
 fn check(case: &Value) {
     let url = text(&case["input"], "url");
     let patterns: Vec<String> =
-        serde_json::from_value(case["input"]["approvedHosts"].clone()).unwrap();
-    let hosts = Hosts::parse(&patterns).unwrap();
+        serde_json::from_value(case["input"]["approvedHosts"].clone()).expect("they are texts");
+    let hosts = Hosts::parse(&patterns).expect("they are hosts");
     let judged = approve(url, &hosts, false).map_err(|refusal| rule(&refusal));
     // The reader of the request counts what is written.
     let judged = if URL_CHARS_MAX < url.chars().count() { Err("length") } else { judged };
@@ -38,7 +38,7 @@ fn check(case: &Value) {
         }
         Err(rule) => {
             assert!(!allowed, "{rule}: {case}");
-            let rules = case["expect"]["rules"].as_array().unwrap();
+            let rules = case["expect"]["rules"].as_array().expect("there are rules");
             assert!(rules.iter().any(|known| known == rule), "{rule}: {case}");
         }
     }

@@ -16,6 +16,7 @@ use annex_egress::nonces::{FreshNonces, GivenNonces};
 use annex_egress::vendor::VendorClient;
 use annex_egress::{Policy, SystemResolver};
 use clap::Args;
+use clap::builder::FalseyValueParser;
 use jiff::Timestamp;
 
 use self::line::Line;
@@ -32,7 +33,12 @@ const TENANT: &str = "annex-http";
 #[derive(Debug, Args)]
 pub struct Options {
     /// Let requests reach private networks and plain http, as on a runner that allows them
-    #[arg(long, env = "APP_RUNNER_ALLOW_PRIVATE_NETWORKS", hide_env = true)]
+    #[arg(
+        long,
+        env = "APP_RUNNER_ALLOW_PRIVATE_NETWORKS",
+        hide_env = true,
+        value_parser = FalseyValueParser::new()
+    )]
     allow_private_networks: bool,
 }
 
