@@ -234,3 +234,17 @@ proptest! {
         prop_assert!(json::check(hidden.as_bytes()).is_ok(), "{} of {} without {:?}", hidden, object, value);
     }
 }
+
+// Each would take minutes if a value were looked at again for each other one.
+#[test]
+fn values_in_great_number_are_hidden_in_time_that_grows_with_the_text() {
+    let count = 100_000;
+    // From one string to the next.
+    let list = list(&[("k", "\"],[\"")]);
+    let text = format!("[{}[\"\"]]", "[\"\"],".repeat(count));
+    check_parsed(&list, &text, "\"[secret:k]\"");
+    // In the spelling of a string.
+    let list = self::list(&[("k", "n1234")]);
+    let hidden = format!("[\"{}\"]", "[secret:k]-".repeat(count));
+    check_parsed(&list, &format!("[\"{}\"]", "\\n1234-".repeat(count)), &hidden);
+}
