@@ -107,7 +107,7 @@ fn forms_that_a_value_travels_in_are_hidden_al_120_to_al_123() {
 fn value_in_a_host_is_hidden_in_lower_case() {
     let list = list(&[("k", "AbCd123-eFGh"), ("l", "Ab/CdEfGh")]);
     check(&list, "host abcd123-efgh.example is", "host [secret:k].example is");
-    check(&list, "ab/cdefgh", "ab/cdefgh");
+    check(&list, "ab/cdefgh", "[secret:l]");
 }
 
 // covers: AL-128
@@ -247,4 +247,22 @@ fn values_in_great_number_are_hidden_in_time_that_grows_with_the_text() {
     let list = self::list(&[("k", "n1234")]);
     let hidden = format!("[\"{}\"]", "[secret:k]-".repeat(count));
     check_parsed(&list, &format!("[\"{}\"]", "\\n1234-".repeat(count)), &hidden);
+}
+
+// What is sent is not always the value as it was stored.
+#[test]
+fn value_is_hidden_as_it_is_sent_al_119() {
+    let list =
+        list(&[("k", " key-12345678\n"), ("p", "BEGIN 1234\nabcd 5678"), ("u", "p\u{e4}ss-123")]);
+    check(&list, "Bearer key-12345678", "Bearer [secret:k]");
+    check(&list, "<BEGIN 1234\r\nabcd 5678>", "<[secret:p]>");
+    check(&list, "x-a: p\u{c3}\u{a4}ss-123", "x-a: [secret:u]");
+}
+
+// A value that no host has can be the name of a header, or be meant to be one.
+#[test]
+fn value_in_a_name_of_a_header_is_hidden_in_lower_case() {
+    let list = list(&[("a", "AbC#DeF%GhI"), ("b", "AbC/DeF+GhI==")]);
+    check(&list, "header abc#def%ghi is", "header [secret:a] is");
+    check(&list, "\"abc/def+ghi==\" is", "\"[secret:b]\" is");
 }
