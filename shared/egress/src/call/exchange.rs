@@ -4,7 +4,7 @@ use annex_core::limits::VENDOR_ANSWER_BYTES_MAX;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::prepare::{Prepared, check_name, is_set, sendable};
+use super::prepare::{Prepared, is_set, sendable};
 use super::{Call, CallFault};
 use crate::auth::{Auth, aws, edgegrid, hawk, jwt, plain};
 use crate::draft::{Additions, Draft, SentUrl};
@@ -73,10 +73,10 @@ impl Call {
     ) -> Result<Outgoing, CallFault> {
         self.hide_derived(&request.auth, &additions);
         let mut url = request.url.clone();
-        add_query(&mut url, &additions.query)?;
+        self.add_query(&mut url, &additions.query)?;
         let mut headers = headers.to_vec();
         for (name, value) in &additions.headers {
-            check_name(name)?;
+            self.check_name(name)?;
             if is_set(&headers, name) {
                 let text = format!("header {name} is set by both the request and its auth");
                 return Err(CallFault::refused(text));
@@ -109,6 +109,31 @@ impl Call {
         }
     }
 
+    /// Parameters behind the URL's own query, which stays as it is (AL-267, AL-268). One that the URL has is refused
+    /// (AL-159).
+    fn add_query(
+        &self,
+        url: &mut SentUrl,
+        parameters: &[(String, String)],
+    ) -> Result<(), CallFault> {
+        for (name, value) in parameters {
+            let own = url.query().unwrap_or_default();
+            if form_urlencoded::parse(own.as_bytes()).any(|(known, _)| known == name.as_str()) {
+                let shown = self.shown(name);
+                let text = format!("query parameter {shown} is set by both the URL and its auth");
+                return Err(CallFault::refused(text));
+            }
+            let joint = match url.query() {
+                None => "?",
+                Some("") => "",
+                Some(_) => "&",
+            };
+            let (name, value) = (aws::canonical::encode(name), aws::canonical::encode(value));
+            url.target.extend([joint, &name, "=", &value]);
+        }
+        Ok(())
+    }
+
     /// The wall clock.
     pub(super) fn now(&self) -> Timestamp {
         (self.outside.now)()
@@ -124,27 +149,6 @@ impl Prepared {
     ) -> Draft<'a> {
         Draft { method: self.method.as_str(), url, headers, body: self.content.bytes() }
     }
-}
-
-/// Parameters behind the URL's own query, which stays as it is (AL-267, AL-268). One that the URL has is refused
-/// (AL-159).
-fn add_query(url: &mut SentUrl, parameters: &[(String, String)]) -> Result<(), CallFault> {
-    for (name, value) in parameters {
-        let own = url.query().unwrap_or_default();
-        if form_urlencoded::parse(own.as_bytes()).any(|(known, _)| known == name.as_str()) {
-            let shown: String = name.chars().take(100).collect();
-            let text = format!("query parameter {shown} is set by both the URL and its auth");
-            return Err(CallFault::refused(text));
-        }
-        let joint = match url.query() {
-            None => "?",
-            Some("") => "",
-            Some(_) => "&",
-        };
-        let (name, value) = (aws::canonical::encode(name), aws::canonical::encode(value));
-        url.target.extend([joint, &name, "=", &value]);
-    }
-    Ok(())
 }
 
 /// Checks what a Hawk server says of itself; a server that says nothing is believed (AL-338 to AL-344).
