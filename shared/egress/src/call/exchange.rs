@@ -71,7 +71,7 @@ impl Call {
         headers: &[(String, String)],
         additions: Additions,
     ) -> Result<Outgoing, CallFault> {
-        self.hide_derived(&request.auth, &additions);
+        self.hide_derived(&request.auth, &additions)?;
         let mut url = request.url.clone();
         self.add_query(&mut url, &additions.query)?;
         let mut headers = headers.to_vec();
@@ -88,7 +88,7 @@ impl Call {
             let secrets = Secrets { tag: self.secrets.tag(), value: &value };
             let header = sign::signature(sign, &request.draft(&url, &headers), secrets)
                 .map_err(|fault| CallFault::refused(fault.to_string()))?;
-            self.redactions.add("[auth:sign]", &header.1);
+            self.hide("[auth:sign]", &header.1)?;
             headers.push(header);
         }
         if !is_set(&headers, "user-agent") {
@@ -98,15 +98,16 @@ impl Call {
         Ok(Outgoing { method, url, headers, body: request.content.outgoing() })
     }
 
-    fn hide_derived(&self, auth: &Auth, additions: &Additions) {
+    fn hide_derived(&self, auth: &Auth, additions: &Additions) -> Result<(), CallFault> {
         let marker = auth.marker();
         let authorization = additions.headers.iter().filter(|(name, _)| name == "authorization");
         for (_name, value) in authorization {
-            self.redactions.add(&marker, value);
+            self.hide(&marker, value)?;
         }
         for value in &additions.derived {
-            self.redactions.add(&marker, value);
+            self.hide(&marker, value)?;
         }
+        Ok(())
     }
 
     /// Parameters behind the URL's own query, which stays as it is (AL-267, AL-268). One that the URL has is refused

@@ -33,7 +33,7 @@ impl Call {
     /// Makes a request ready, or refuses it.
     pub(super) async fn prepare(&self, request: &HttpRequest) -> Result<Prepared, CallFault> {
         let filled = self.secrets.fill_url(&request.url)?;
-        self.hide_host(&request.url, &filled);
+        self.hide_host(&request.url, &filled)?;
         let url = hosts::approve(&filled, &self.hosts, self.allow_private_networks)
             .map_err(|refusal| CallFault::refused(refusal.to_string()))?;
         let mut headers = self.headers(&request.headers)?;
@@ -53,20 +53,20 @@ impl Call {
 
     /// Hides a host that is made of a secret where a URL's parser spells it otherwise: a number as an address, letters in
     /// Punycode. Errors name the host.
-    fn hide_host(&self, url: &str, filled: &str) {
+    fn hide_host(&self, url: &str, filled: &str) -> Result<(), CallFault> {
         let authority = url_rules::authority(url);
-        let Some((_, secret)) = authority.split_once("{{secret:") else { return };
+        let Some((_, secret)) = authority.split_once("{{secret:") else { return Ok(()) };
         if !self.secrets.holds_tag(secret) {
-            return;
+            return Ok(());
         }
         let parsed = url::Url::parse(filled).ok();
-        let Some(host) = parsed.as_ref().and_then(url::Url::host_str) else { return };
+        let Some(host) = parsed.as_ref().and_then(url::Url::host_str) else { return Ok(()) };
         let written = percent_encoding::percent_decode_str(url_rules::authority(filled));
         if written.decode_utf8_lossy().to_ascii_lowercase().contains(host) {
-            return;
+            return Ok(());
         }
         let name = secret.split(':').next().unwrap_or_default();
-        self.redactions.add(&format!("[secret:{name}]"), host.trim_matches(['[', ']']));
+        self.hide(&format!("[secret:{name}]"), host.trim_matches(['[', ']']))
     }
 
     /// Headers with lower-case names and filled values (AL-153, AL-154).
@@ -99,7 +99,7 @@ impl Call {
         }
         let marker = auth.marker();
         for credential in auth.credentials() {
-            self.redactions.add(&marker, credential);
+            self.hide(&marker, credential)?;
         }
         Ok(auth)
     }
@@ -130,6 +130,15 @@ impl Call {
             true => Err(CallFault::refused(format!("header {name} is set by the host alone"))),
             false => Ok(()),
         }
+    }
+
+    /// Hides a value from now on. One that is too much to hide is refused, and with it what it was made for.
+    pub(super) fn hide(&self, marker: &str, value: &str) -> Result<(), CallFault> {
+        if !self.redactions.has_room(value) {
+            return Err(CallFault::refused("the call has more credentials than can be hidden"));
+        }
+        self.redactions.add(marker, value);
+        Ok(())
     }
 
     /// The beginning of a text that may hold secrets. They are hidden before it is cut or escaped: what is left of one then

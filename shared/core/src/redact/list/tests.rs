@@ -266,3 +266,17 @@ fn value_in_a_name_of_a_header_is_hidden_in_lower_case() {
     check(&list, "header abc#def%ghi is", "header [secret:a] is");
     check(&list, "\"abc/def+ghi==\" is", "\"[secret:b]\" is");
 }
+
+#[test]
+fn list_has_room_for_what_a_call_needs_and_no_more() {
+    let list = list(&[("k", &"x".repeat(ADDED_BYTES_MAX))]);
+    assert!(list.has_room(&"y".repeat(ADDED_BYTES_MAX)));
+    assert!(!list.has_room(&"y".repeat(ADDED_BYTES_MAX + 1)));
+    for number in 0..ADDED_MAX {
+        let value = format!("value {number}");
+        assert!(list.has_room(&value), "{value}");
+        list.add("[m]", &value);
+    }
+    assert!(!list.has_room("one more"));
+    assert!(list.has_room("value 0"));
+}
