@@ -204,3 +204,17 @@ async fn error_shows_no_secret_that_was_cut_or_rewritten_al_125() {
         assert_eq!(scene.sent(), []);
     }
 }
+
+// AL-102: what a URL's parser drops does not hide the tag from the host and show it to the vendor.
+#[tokio::test]
+async fn tag_that_a_url_spells_with_dropped_characters_is_refused_al_102() {
+    for dropped in ["\t", "\n", "\r", "\r\n\t"] {
+        let (front, back) = TAG.split_at(5);
+        let url = format!("https://api.vendor.example/?t={front}{dropped}{back}");
+        refused(json!({"url": url}), &format!("{MISPLACED}the URL")).await;
+    }
+    // Elsewhere in the URL they do no harm.
+    let url = "https://api.vendor.example/\t{{secret:apiKey:TAG}}\n";
+    let sent = Scene::new().sends(&json!({"url": url})).await;
+    assert_eq!(sent.url, "https://api.vendor.example/key-12345678");
+}
