@@ -218,3 +218,11 @@ async fn tag_that_a_url_spells_with_dropped_characters_is_refused_al_102() {
     let sent = Scene::new().sends(&json!({"url": url})).await;
     assert_eq!(sent.url, "https://api.vendor.example/key-12345678");
 }
+
+// AL-073: a name is read as the string says it.
+#[tokio::test]
+async fn name_that_is_spelled_with_escapes_is_filled_al_073() {
+    let text = r#"["{{secret:api\u004bey:TAG}}"]"#;
+    let sent = Scene::new().sends(&to_vendor(json!({"body": {"jsonText": text}}))).await;
+    assert_eq!(sent.text(), r#"["key-12345678"]"#);
+}
