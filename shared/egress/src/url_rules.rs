@@ -48,6 +48,22 @@ pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
     }
 }
 
+/// User name, host and port of an http or https URL, as it is written.
+pub(crate) fn authority(url: &str) -> &str {
+    let rest = behind_slashes(url);
+    &rest[..authority_end(rest)]
+}
+
+/// What follows the scheme and its slashes.
+fn behind_slashes(url: &str) -> &str {
+    let rest = url.split_once(':').map_or("", |(_scheme, rest)| rest);
+    rest.trim_start_matches(['/', '\\'])
+}
+
+fn authority_end(rest: &str) -> usize {
+    rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len())
+}
+
 /// Whether the path of an http or https URL has a segment `.` or `..`, or a segment that holds one once decoded
 /// (AL-146 to AL-151). The URL is judged as it is written: a WHATWG parser resolves such segments before anyone sees
 /// them.
@@ -57,9 +73,8 @@ pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
 pub(crate) fn has_dot_segment(url: &str) -> bool {
     // The parser drops these wherever they stand.
     let text: String = url.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
-    let rest = text.split_once(':').map_or("", |(_scheme, rest)| rest);
-    let authority = rest.trim_start_matches(['/', '\\']);
-    let path = &authority[authority.find(['/', '\\', '?', '#']).unwrap_or(authority.len())..];
+    let rest = behind_slashes(&text);
+    let path = &rest[authority_end(rest)..];
     // It also drops controls and spaces at the end of the whole URL.
     let path = match path.find(['?', '#']) {
         Some(end) => &path[..end],

@@ -12,6 +12,9 @@ use crate::limits::{REDACTED_ENCODED_CHARS_MIN, REDACTED_PART_CHARS_MIN};
 /// The forms of a value and of the secrets inside it.
 pub(super) fn all(value: &str) -> BTreeSet<String> {
     let mut forms = of(value);
+    for sent in as_sent(value) {
+        forms.extend(of(&sent));
+    }
     if !value.trim_ascii_start().starts_with(['{', '[']) {
         return forms;
     }
@@ -31,32 +34,38 @@ pub(super) fn all(value: &str) -> BTreeSet<String> {
     forms
 }
 
+/// What this host makes of a value that it sends as it is: in a header without white space around it, and in a multipart
+/// body with every line end as CR LF. Values that stay what they are give nothing.
+fn as_sent(value: &str) -> Vec<String> {
+    let trimmed = value.trim_matches([' ', '\t', '\r', '\n']);
+    let lines = trimmed.replace("\r\n", "\n").replace('\r', "\n").replace('\n', "\r\n");
+    let mut sent = vec![trimmed.to_owned(), lines];
+    sent.dedup();
+    sent.retain(|sent| sent != value && super::is_searched(sent));
+    sent
+}
+
 /// The value itself and, when it is long enough, what it looks like encoded; no form twice.
 ///
 /// Encoded are: JSON string contents as common writers escape them, once and twice; percent-encoding by the common
 /// sets of characters that stay, in both cases of hex; base64 in both alphabets, alone and inside a longer text at each
 /// of three alignments, its slashes also as JSON may escape them; hex in both cases;
-/// the lower case of what can stand in a host.
+/// the lower case, as hosts and the names of headers are written; the bytes of its UTF-8 as characters, as headers are read.
 pub(super) fn of(value: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::from([value.to_owned()]);
     if value.chars().take(REDACTED_ENCODED_CHARS_MIN).count() < REDACTED_ENCODED_CHARS_MIN {
         return forms;
     }
-    // In a host, which is written in lower case, and which errors name.
-    if value.is_ascii() && !value.bytes().any(ends_host) {
-        forms.insert(value.to_ascii_lowercase());
-    }
+    // Errors name hosts and headers.
+    forms.insert(value.to_ascii_lowercase());
+    // A header has a character for each byte, whatever the vendor meant.
+    forms.insert(value.bytes().map(char::from).collect());
     json(value, &mut forms);
     percent(value, &mut forms);
     base64(value.as_bytes(), &mut forms);
     forms.insert(hex::encode(value));
     forms.insert(hex::encode_upper(value));
     forms
-}
-
-/// Whether a URL's parser takes this for no part of a host, even percent-encoded.
-fn ends_host(byte: u8) -> bool {
-    byte <= b' ' || byte == 0x7f || b"#%/:<>?@[\\]^|".contains(&byte)
 }
 
 fn json(value: &str, forms: &mut BTreeSet<String>) {

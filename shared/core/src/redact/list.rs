@@ -10,6 +10,13 @@ use super::{Redactor, forms, is_searched, marker};
 /// What stands for a call's secret tag.
 const TAG: &str = "[tag]";
 
+/// Values that [`RedactionList::add`] should be given in one call, those it has left out of account: some for each of a
+/// call's requests.
+const ADDED_MAX: usize = 400;
+
+/// Bytes of them. A list takes some forty times as much memory.
+const ADDED_BYTES_MAX: usize = 2 << 20;
+
 /// The values that one call hides, each with the marker that stands for it. Its `Debug` shows the markers only.
 ///
 /// It begins with the call's secrets and its tag. What is derived from them is added before it is sent (AL-112), and
@@ -22,6 +29,8 @@ pub struct RedactionList {
 struct State {
     values: Vec<Value>,
     known: HashSet<Arc<str>>,
+    /// Values that were added later, and their bytes.
+    added: (usize, usize),
     /// Built when it is needed, out of date when a value was added.
     redactor: Option<Arc<Redactor>>,
 }
@@ -41,6 +50,7 @@ impl RedactionList {
             list.state().add(marker(&name), &value);
         }
         list.state().add(TAG.into(), tag);
+        list.state().added = (0, 0);
         list
     }
 
@@ -51,6 +61,15 @@ impl RedactionList {
         let is_plain = |c: char| !c.is_control() && c != '"' && c != '\\';
         let marker: String = marker.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
         self.state().add(marker.into(), value);
+    }
+
+    /// Whether `value` can be added without the list growing beyond what a call needs. Whoever adds what untrusted code
+    /// gave asks first, and refuses what the value is for.
+    pub fn has_room(&self, value: &str) -> bool {
+        let state = self.state();
+        let (count, bytes) = state.added;
+        let fits = count < ADDED_MAX && bytes.saturating_add(value.len()) <= ADDED_BYTES_MAX;
+        fits || state.known.contains(value)
     }
 
     /// The text with a marker in place of each value, in whatever form, the longest at each place (AL-119 to AL-124).
@@ -88,6 +107,7 @@ impl State {
         if !is_searched(value) || self.known.contains(value) {
             return;
         }
+        self.added = (self.added.0 + 1, self.added.1 + value.len());
         let value: Arc<str> = value.into();
         self.known.insert(Arc::clone(&value));
         self.values.push(Value { marker, value, forms: None });

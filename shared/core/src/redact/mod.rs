@@ -1,7 +1,7 @@
 //! Hides secret values in what leaves: answers, errors, logs, records.
 //!
 //! A value is found as it is and in the encodings it travels in: JSON escapes as common writers choose them, once and
-//! twice; percent-encoding; base64 in both alphabets, alone or inside a longer text; hex; the lower case of a host. A
+//! twice; percent-encoding; base64 in both alphabets, alone or inside a longer text; hex; lower case. A
 //! form of more than 128 bytes is found by its first 128 and hidden as far as it goes, so that a long secret that was
 //! cut is hidden too. Of a value that is itself JSON, such as the key file of a service account, its longer strings are
 //! hidden as well.

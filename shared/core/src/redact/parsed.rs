@@ -64,14 +64,14 @@ fn edits<'a>(text: &str, hits: &[Hit<'a>]) -> Option<Vec<Edit<'a>>> {
             }
             Token::Close(_) => {
                 let container = open.pop().unwrap_or(0)..scanner.end();
-                wide.retain(|hit| {
-                    let is_inside = container.start <= hit.start && hit.end <= container.end;
-                    if is_inside {
-                        let at = container.clone();
-                        edits.push(Edit { at, marker: hit.marker, is_value: true });
-                    }
-                    !is_inside
-                });
+                // In their order, and never one over another: those that begin in the container are the last ones, and
+                // only the very last can go on behind it.
+                let behind = wide.pop_if(|hit| container.end < hit.end);
+                while let Some(hit) = wide.pop_if(|hit| container.start <= hit.start) {
+                    let at = container.clone();
+                    edits.push(Edit { at, marker: hit.marker, is_value: true });
+                }
+                wide.extend(behind);
                 continue;
             }
             Token::Key(inner) | Token::Text(inner) => (Some(inner), start + inner.len() + 2),
@@ -82,12 +82,17 @@ fn edits<'a>(text: &str, hits: &[Hit<'a>]) -> Option<Vec<Edit<'a>>> {
         while hits.get(next).is_some_and(|hit| hit.end <= start) {
             next += 1;
         }
+        let mut escape = 0;
         while let Some(hit) = hits.get(next).filter(|hit| hit.start < end) {
             let is_within = start <= hit.start && hit.end <= end;
             match inner {
-                _ if !is_within => wide.push(hit),
+                _ if !is_within => {
+                    // It has touched the token before this one too.
+                    wide.pop_if(|last| std::ptr::eq(*last, hit));
+                    wide.push(hit);
+                }
                 Some(inner) if start < hit.start && hit.end < end => {
-                    let at = whole_escapes(inner, start + 1, hit.start..hit.end);
+                    let at = whole_escapes(inner, start + 1, hit.start..hit.end, &mut escape);
                     edits.push(Edit { at, marker: hit.marker, is_value: false });
                 }
                 // With a quote of the string.
@@ -111,12 +116,16 @@ fn edits<'a>(text: &str, hits: &[Hit<'a>]) -> Option<Vec<Edit<'a>>> {
     Some(edits)
 }
 
-/// The stretch, made longer by the rest of escapes that it begins or ends in. `inner` begins at `offset`.
-fn whole_escapes(inner: &str, offset: usize, at: Range<usize>) -> Range<usize> {
+/// The stretch, made longer by the rest of escapes that it begins or ends in. `inner` begins at `offset`. It is read from
+/// `known` on, the last place before the stretch where an escape or a character is known to begin.
+fn whole_escapes(inner: &str, offset: usize, at: Range<usize>, known: &mut usize) -> Range<usize> {
     let bytes = inner.as_bytes();
     let (mut start, mut end) = (at.start - offset, at.end - offset);
-    let mut place = 0;
+    let mut place = *known;
     while place < end {
+        if place <= start {
+            *known = place;
+        }
         let length = match &bytes[place..] {
             [b'\\', b'u', first, second, ..] => match (first, second) {
                 // The first half of a pair.

@@ -4,7 +4,7 @@ use annex_core::limits::VENDOR_ANSWER_BYTES_MAX;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::prepare::{Prepared, check_name, is_set, sendable};
+use super::prepare::{Prepared, is_set, sendable};
 use super::{Call, CallFault};
 use crate::auth::{Auth, aws, edgegrid, hawk, jwt, plain};
 use crate::draft::{Additions, Draft, SentUrl};
@@ -71,12 +71,12 @@ impl Call {
         headers: &[(String, String)],
         additions: Additions,
     ) -> Result<Outgoing, CallFault> {
-        self.hide_derived(&request.auth, &additions);
+        self.hide_derived(&request.auth, &additions)?;
         let mut url = request.url.clone();
-        add_query(&mut url, &additions.query)?;
+        self.add_query(&mut url, &additions.query)?;
         let mut headers = headers.to_vec();
         for (name, value) in &additions.headers {
-            check_name(name)?;
+            self.check_name(name)?;
             if is_set(&headers, name) {
                 let text = format!("header {name} is set by both the request and its auth");
                 return Err(CallFault::refused(text));
@@ -88,7 +88,7 @@ impl Call {
             let secrets = Secrets { tag: self.secrets.tag(), value: &value };
             let header = sign::signature(sign, &request.draft(&url, &headers), secrets)
                 .map_err(|fault| CallFault::refused(fault.to_string()))?;
-            self.redactions.add("[auth:sign]", &header.1);
+            self.hide("[auth:sign]", &header.1)?;
             headers.push(header);
         }
         if !is_set(&headers, "user-agent") {
@@ -98,15 +98,41 @@ impl Call {
         Ok(Outgoing { method, url, headers, body: request.content.outgoing() })
     }
 
-    fn hide_derived(&self, auth: &Auth, additions: &Additions) {
+    fn hide_derived(&self, auth: &Auth, additions: &Additions) -> Result<(), CallFault> {
         let marker = auth.marker();
         let authorization = additions.headers.iter().filter(|(name, _)| name == "authorization");
         for (_name, value) in authorization {
-            self.redactions.add(&marker, value);
+            self.hide(&marker, value)?;
         }
         for value in &additions.derived {
-            self.redactions.add(&marker, value);
+            self.hide(&marker, value)?;
         }
+        Ok(())
+    }
+
+    /// Parameters behind the URL's own query, which stays as it is (AL-267, AL-268). One that the URL has is refused
+    /// (AL-159).
+    fn add_query(
+        &self,
+        url: &mut SentUrl,
+        parameters: &[(String, String)],
+    ) -> Result<(), CallFault> {
+        for (name, value) in parameters {
+            let own = url.query().unwrap_or_default();
+            if form_urlencoded::parse(own.as_bytes()).any(|(known, _)| known == name.as_str()) {
+                let shown = self.shown(name);
+                let text = format!("query parameter {shown} is set by both the URL and its auth");
+                return Err(CallFault::refused(text));
+            }
+            let joint = match url.query() {
+                None => "?",
+                Some("") => "",
+                Some(_) => "&",
+            };
+            let (name, value) = (aws::canonical::encode(name), aws::canonical::encode(value));
+            url.target.extend([joint, &name, "=", &value]);
+        }
+        Ok(())
     }
 
     /// The wall clock.
@@ -124,27 +150,6 @@ impl Prepared {
     ) -> Draft<'a> {
         Draft { method: self.method.as_str(), url, headers, body: self.content.bytes() }
     }
-}
-
-/// Parameters behind the URL's own query, which stays as it is (AL-267, AL-268). One that the URL has is refused
-/// (AL-159).
-fn add_query(url: &mut SentUrl, parameters: &[(String, String)]) -> Result<(), CallFault> {
-    for (name, value) in parameters {
-        let own = url.query().unwrap_or_default();
-        if form_urlencoded::parse(own.as_bytes()).any(|(known, _)| known == name.as_str()) {
-            let shown: String = name.chars().take(100).collect();
-            let text = format!("query parameter {shown} is set by both the URL and its auth");
-            return Err(CallFault::refused(text));
-        }
-        let joint = match url.query() {
-            None => "?",
-            Some("") => "",
-            Some(_) => "&",
-        };
-        let (name, value) = (aws::canonical::encode(name), aws::canonical::encode(value));
-        url.target.extend([joint, &name, "=", &value]);
-    }
-    Ok(())
 }
 
 /// Checks what a Hawk server says of itself; a server that says nothing is believed (AL-338 to AL-344).

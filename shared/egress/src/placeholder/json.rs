@@ -79,7 +79,7 @@ impl Secrets {
         let plainly = inner.matches(self.tag()).count() == text.matches(self.tag()).count();
         let raw = plainly.then(|| self.fill_with(inner, Place::Body, escape_into));
         match raw {
-            Some(Err(FillFault::Misplaced(_))) | None => {
+            Some(Err(_)) | None => {
                 let filled = self.fill(&text, Place::Body)?;
                 let mut out = String::with_capacity(filled.len());
                 escape_into(&mut out, &filled);

@@ -35,8 +35,8 @@ pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, BodyFault>> + Send
 /// Opens a body from its start; called once for each time the request goes out, two times at most.
 pub type OpenBody = Arc<dyn Fn() -> ByteStream + Send + Sync>;
 
-/// A request, complete but for the headers that frame it.
-#[derive(Debug, Clone)]
+/// A request, complete but for the headers that frame it. Its `Debug` shows what holds no secret.
+#[derive(Clone)]
 pub struct Outgoing {
     /// One of those of the contract; which may go out twice depends on it.
     pub method: Method,
@@ -72,6 +72,15 @@ impl fmt::Debug for OutgoingBody {
             Self::Bytes(bytes) => write!(f, "a body of {} bytes", bytes.len()),
             Self::Stream { length, .. } => write!(f, "a stream of {length} bytes"),
         }
+    }
+}
+
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outgoing")
+            .field("method", &self.method)
+            .field("body", &self.body)
+            .finish_non_exhaustive()
     }
 }
 
@@ -262,6 +271,13 @@ mod tests {
         };
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         Outgoing { method, url, headers: headers.iter().map(own).collect(), body }
+    }
+
+    #[test]
+    fn debug_shows_no_value_of_a_request() {
+        let outgoing = outgoing(Method::GET, &[("x-key", "s3cret")], OutgoingBody::None);
+        let shown = r#"Outgoing { method: GET, body: no body, .. }"#;
+        assert_eq!(format!("{outgoing:?}"), shown);
     }
 
     #[track_caller]

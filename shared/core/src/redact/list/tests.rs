@@ -107,7 +107,7 @@ fn forms_that_a_value_travels_in_are_hidden() {
 fn value_in_a_host_is_hidden_in_lower_case() {
     let list = list(&[("k", "AbCd123-eFGh"), ("l", "Ab/CdEfGh")]);
     check(&list, "host abcd123-efgh.example is", "host [secret:k].example is");
-    check(&list, "ab/cdefgh", "ab/cdefgh");
+    check(&list, "ab/cdefgh", "[secret:l]");
 }
 
 // covers: AL-127, AL-128
@@ -233,4 +233,50 @@ proptest! {
         let hidden = list.hide_parsed(&object);
         prop_assert!(json::check(hidden.as_bytes()).is_ok(), "{} of {} without {:?}", hidden, object, value);
     }
+}
+
+// Each would take minutes if a value were looked at again for each other one.
+#[test]
+fn values_in_great_number_are_hidden_in_time_that_grows_with_the_text() {
+    let count = 100_000;
+    // From one string to the next.
+    let list = list(&[("k", "\"],[\"")]);
+    let text = format!("[{}[\"\"]]", "[\"\"],".repeat(count));
+    check_parsed(&list, &text, "\"[secret:k]\"");
+    // In the spelling of a string.
+    let list = self::list(&[("k", "n1234")]);
+    let hidden = format!("[\"{}\"]", "[secret:k]-".repeat(count));
+    check_parsed(&list, &format!("[\"{}\"]", "\\n1234-".repeat(count)), &hidden);
+}
+
+// What is sent is not always the value as it was stored.
+#[test]
+fn value_is_hidden_as_it_is_sent_al_119() {
+    let list =
+        list(&[("k", " key-12345678\n"), ("p", "BEGIN 1234\nabcd 5678"), ("u", "p\u{e4}ss-123")]);
+    check(&list, "Bearer key-12345678", "Bearer [secret:k]");
+    check(&list, "<BEGIN 1234\r\nabcd 5678>", "<[secret:p]>");
+    check(&list, "x-a: p\u{c3}\u{a4}ss-123", "x-a: [secret:u]");
+}
+
+// A value that no host has can be the name of a header, or be meant to be one.
+#[test]
+fn value_in_a_name_of_a_header_is_hidden_in_lower_case() {
+    let list = list(&[("a", "AbC#DeF%GhI"), ("b", "AbC/DeF+GhI==")]);
+    check(&list, "header abc#def%ghi is", "header [secret:a] is");
+    check(&list, "\"abc/def+ghi==\" is", "\"[secret:b]\" is");
+}
+
+#[test]
+fn list_has_room_for_what_a_call_needs_and_no_more() {
+    let list = list(&[("k", &"x".repeat(ADDED_BYTES_MAX))]);
+    assert!(list.has_room(&"y".repeat(ADDED_BYTES_MAX)));
+    assert!(!list.has_room(&"y".repeat(ADDED_BYTES_MAX + 1)));
+    for number in 0..ADDED_MAX {
+        let value = format!("value {number}");
+        assert!(list.has_room(&value), "{value}");
+        list.add("[m]", &value);
+    }
+    assert!(!list.has_room("one more"));
+    assert!(list.has_room("value 0"));
 }

@@ -87,11 +87,15 @@ fn seconds(text: &str, now: i64) -> Option<i64> {
 
 /// An object as `JSON.stringify` writes it: no white space, and nothing escaped that need not be. Numbers keep their
 /// spelling. No text at all stands for no members.
-fn object(given: &str) -> Result<Object, JsonFault> {
+fn object(given: &str) -> Result<Object, String> {
     if given.is_empty() {
         return Ok(Object::new());
     }
-    Object::parse(&compact(given)?)
+    compact(given).and_then(|text| Object::parse(&text)).map_err(|fault| match fault {
+        // A key can be a secret by now, of which a piece would not be known as one.
+        JsonFault::DoubledKey { .. } => "a key stands twice".to_owned(),
+        fault => fault.to_string(),
+    })
 }
 
 /// A JSON text in its compact form. A doubled key is refused at any depth: readers would differ on what was signed.
@@ -120,8 +124,7 @@ fn compact(given: &str) -> Result<String, JsonFault> {
                 if let Some(known) = keys.last_mut()
                     && !known.insert(key.clone())
                 {
-                    let key = key.chars().take(json::KEY_CHARS_SHOWN).collect();
-                    return Err(JsonFault::DoubledKey { key });
+                    return Err(JsonFault::DoubledKey { key: String::new() });
                 }
             }
             Token::Text(inner) => push_string(&mut out, &json::decode(inner)),
@@ -244,8 +247,8 @@ mod tests {
             ("{", "payload: not valid JSON: the text ends early"),
             ("{}{", "payload: not valid JSON at byte 2"),
             (" ", "payload: not valid JSON: the text ends early"),
-            (r#"{"a":1,"\u0061":2}"#, "payload: the key \"a\" stands twice"),
-            (r#"{"a":[{"b":1,"b":1}]}"#, "payload: the key \"b\" stands twice"),
+            (r#"{"a":1,"\u0061":2}"#, "payload: a key stands twice"),
+            (r#"{"a":[{"b":1,"b":1}]}"#, "payload: a key stands twice"),
             (r#"{"a":"\ud800"}"#, "payload: a lone surrogate escape at byte 6"),
         ] {
             assert_eq!(payload(given, NOW), Err(problem.to_owned()), "{given}");
@@ -281,7 +284,7 @@ mod tests {
         }
         check_header(r#"{"Alg":"none"}"#, Ok(r#"{"alg":"ES512","Alg":"none"}"#));
         check_header("[]", Err("jwtHeaders: not a JSON object"));
-        check_header(r#"{"a":1,"a":2}"#, Err("jwtHeaders: the key \"a\" stands twice"));
+        check_header(r#"{"a":1,"a":2}"#, Err("jwtHeaders: a key stands twice"));
     }
 
     #[test]

@@ -65,3 +65,11 @@ async fn answer_is_8_mib_at_most() {
     let over = json!({"error": "response is larger than 8388608 bytes"});
     assert_eq!(scene.ask(&to_vendor(json!({}))).await, over);
 }
+
+// AL-118: a credential is hidden in each of its forms, which is not done for what no vendor takes.
+#[tokio::test]
+async fn credentials_without_end_are_refused_al_118() {
+    let text = "the call has more credentials than can be hidden";
+    let bearer = |token: String| to_vendor(json!({"auth": {"authType": "bearer", "token": token}}));
+    refused(bearer("!".repeat(3 << 20)), text).await;
+}

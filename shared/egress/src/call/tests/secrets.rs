@@ -172,3 +172,73 @@ async fn what_leaves_the_call_shows_no_secret() {
     let answered = scene.ask(&to_vendor(header)).await;
     assert_eq!(answered, json!({"error": "\"x [secret:apiKey]\" is not a header name"}));
 }
+
+// AL-125: no error shows a piece of a secret, or a secret in another spelling.
+#[tokio::test]
+async fn error_shows_no_secret_that_was_cut_or_rewritten_al_125() {
+    let long = concat!(
+        "A long passphrase, which is shown cut to its first hundred characters: ",
+        "the rest of it is what it would take to know it for what it is, and to hide it"
+    );
+    let api_key = |value: &str, add_to: &str| json!({"authType": "api-key", "key": "{{secret:s:TAG}}", "value": value, "addTo": add_to});
+    let name = to_vendor(json!({"auth": api_key("v", "HEADERS")}));
+    let value = to_vendor(json!({"auth": api_key("\u{1}", "HEADERS")}));
+    let query = json!({
+        "url": "https://api.vendor.example/?{{secret:s:TAG}}=1",
+        "auth": api_key("v", "QUERY_PARAMS"),
+    });
+    let claims = json!({"n": {"{{secret:s:TAG}}": 1, "{{secret:t:TAG}}": 2}});
+    let claims = to_vendor(json!({"auth": {"authType": "jwt", "secret": "k", "payload": claims}}));
+    let url = |url: &str| json!({"url": url});
+    let approved = "is not in the hosts the install approved";
+    for (secret, request, expected) in [
+        (long, &name, "\"[secret:s]\" is not a header name"),
+        ("AbC/DeF+GhI==", &name, "\"[secret:s]\" is not a header name"),
+        ("pass\u{200b}word\u{1}", &name, "\"[secret:s]\" is not a header name"),
+        ("AbC#DeF%GhI", &value, "header [secret:s] has a value that HTTP cannot carry"),
+        (long, &query, "query parameter [secret:s] is set by both the URL and its auth"),
+        (long, &claims, "jwt auth: payload: a key stands twice"),
+        (
+            "12345678",
+            &url("https://{{secret:s:TAG}}/"),
+            "host [secret:s] is an IP address, which is not permitted",
+        ),
+        (
+            "p\u{e4}sswort-1",
+            &url("https://a{{secret:s:TAG}}.x.example/"),
+            &format!("host [secret:s] {approved}"),
+        ),
+        (
+            "AbCd-1234",
+            &url("https://{{secret:s:TAG}}.x.example/"),
+            &format!("host [secret:s].x.example {approved}"),
+        ),
+    ] {
+        let secrets = vec![("s", secret), ("t", secret)];
+        let scene = Scene::given(Given { secrets, ..Given::default() });
+        assert_eq!(scene.ask(request).await, json!({"error": expected}), "{secret:?}");
+        assert_eq!(scene.sent(), []);
+    }
+}
+
+// AL-102: what a URL's parser drops does not hide the tag from the host and show it to the vendor.
+#[tokio::test]
+async fn tag_that_a_url_spells_with_dropped_characters_is_refused_al_102() {
+    for dropped in ["\t", "\n", "\r", "\r\n\t"] {
+        let (front, back) = TAG.split_at(5);
+        let url = format!("https://api.vendor.example/?t={front}{dropped}{back}");
+        refused(json!({"url": url}), &format!("{MISPLACED}the URL")).await;
+    }
+    // Elsewhere in the URL they do no harm.
+    let url = "https://api.vendor.example/\t{{secret:apiKey:TAG}}\n";
+    let sent = Scene::new().sends(&json!({"url": url})).await;
+    assert_eq!(sent.url, "https://api.vendor.example/key-12345678");
+}
+
+// AL-073: a name is read as the string says it.
+#[tokio::test]
+async fn name_that_is_spelled_with_escapes_is_filled_al_073() {
+    let text = r#"["{{secret:api\u004bey:TAG}}"]"#;
+    let sent = Scene::new().sends(&to_vendor(json!({"body": {"jsonText": text}}))).await;
+    assert_eq!(sent.text(), r#"["key-12345678"]"#);
+}
