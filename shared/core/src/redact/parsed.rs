@@ -88,9 +88,8 @@ fn edits<'a>(text: &str, hits: &[Hit<'a>]) -> Option<Vec<Edit<'a>>> {
             match inner {
                 _ if !is_within => {
                     // It has touched the token before this one too.
-                    if !wide.last().is_some_and(|last| std::ptr::eq(*last, hit)) {
-                        wide.push(hit);
-                    }
+                    wide.pop_if(|last| std::ptr::eq(*last, hit));
+                    wide.push(hit);
                 }
                 Some(inner) if start < hit.start && hit.end < end => {
                     let at = whole_escapes(inner, start + 1, hit.start..hit.end, &mut escape);
