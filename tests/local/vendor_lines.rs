@@ -151,6 +151,7 @@ fn request_beyond_the_answers_is_shown_and_not_sent() {
 }
 
 /// Without answers it really sends: one request, with exactly what is shown.
+// covers: AL-138, AL-145, AL-207, AL-208
 #[tokio::test]
 async fn without_answers_the_request_is_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -188,6 +189,7 @@ async fn without_answers_the_request_is_sent() {
 }
 
 /// Nothing on this machine is reached unless that is allowed.
+// covers: AL-207
 #[tokio::test]
 async fn private_networks_are_refused_unless_allowed() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -5,14 +5,13 @@ use annex_core::ids::ExtensionName;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::calls::oid_of;
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Form, Params, json};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list))
+pub(crate) fn routes() -> Routes {
+    routes!(list)
 }
 
 /// The actions of an extension that are for people.

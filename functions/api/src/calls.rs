@@ -10,21 +10,16 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::extract::header;
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Fields, Form, Params, gzdata, json_bytes, prefer};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const INVOCATION_ID: HeaderName = HeaderName::from_static("annex-invocation-id");
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(request))
-        .routes(routes!(invocation))
-        .routes(routes!(replay))
-        .routes(routes!(schema))
+pub(crate) fn routes() -> Routes {
+    routes!(request, invocation, replay, schema)
 }
 
 /// A request to an extension.

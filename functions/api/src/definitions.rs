@@ -13,19 +13,15 @@ use annex_core::model::Definition;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::answer::success;
 use crate::capability::{self, ExtensionView};
 use crate::extract::{SmallForm, Whole};
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Params, json};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(list, create, replace))
-        .routes(routes!(get, delete))
-        .routes(routes!(rotate_secret, finish_rotation))
+pub(crate) fn routes() -> Routes {
+    routes!(list, create, replace, get, delete, rotate_secret, finish_rotation)
 }
 
 /// A definition as the operator writes it. Unknown members are refused.

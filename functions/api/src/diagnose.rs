@@ -9,14 +9,13 @@ use annex_core::schema::ExtensionSchema;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::calls::{data, oid_of};
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Form, Params, json};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(diagnose))
+pub(crate) fn routes() -> Routes {
+    routes!(diagnose)
 }
 
 /// A diagnosis.

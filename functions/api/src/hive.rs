@@ -11,22 +11,14 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json as object};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 use zeroize::Zeroizing;
 
 use crate::answer::success;
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Fields, Form, Params, gzdata, json, json_bytes};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(schema))
-        .routes(routes!(list))
-        .routes(routes!(delete))
-        .routes(routes!(get_data, set_data))
-        .routes(routes!(get_metadata, set_metadata))
-        .routes(routes!(validate))
-        .routes(routes!(rename))
+pub(crate) fn routes() -> Routes {
+    routes!(schema, list, delete, get_data, set_data, get_metadata, set_metadata, validate, rename)
 }
 
 /// A record.

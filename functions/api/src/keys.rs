@@ -8,14 +8,13 @@ use axum::extract::State;
 use serde::Serialize;
 use serde_json::{Map, Value, json as object};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::answer::success;
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Form, Params, json};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list, create, delete))
+pub(crate) fn routes() -> Routes {
+    routes!(list, create, delete)
 }
 
 /// The API keys of an organization, by hash, as `api_keys`.

@@ -22,12 +22,13 @@ mod org_errors;
 mod orgs;
 mod platform;
 mod prefer;
+mod routes;
 mod subscriptions;
 mod telemetry;
 mod tokens;
 mod usage;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use annex_core::call::Calls;
 use annex_core::ports::Ports;
@@ -35,12 +36,12 @@ use annex_core::telemetry::Telemetry;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn;
-use utoipa_axum::router::OpenApiRouter;
 
 pub use answer::{ApiResult, Failure, json, json_bytes};
 pub use document::document;
 pub use extract::{Authed, Form, Params};
 pub use fields::Fields;
+use routes::Routes;
 
 /// What the handlers work with.
 #[derive(Clone)]
@@ -62,10 +63,9 @@ pub struct Settings {
     pub public_url: String,
 }
 
-/// Every route and its description, not yet bound to an [`App`].
-fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(document::base())
-        .merge(tokens::routes())
+/// Every route.
+fn routes() -> Routes {
+    tokens::routes()
         .merge(orgs::routes())
         .merge(keys::routes())
         .merge(org_errors::routes())
@@ -84,10 +84,8 @@ fn routes() -> OpenApiRouter<App> {
 
 /// The router.
 pub fn router(app: App) -> Router {
-    // Building them takes milliseconds, since their description is built too; a process may have many routers.
-    static ROUTES: LazyLock<Router<App>> = LazyLock::new(|| routes().split_for_parts().0);
-    let router = ROUTES.clone();
-    router
+    routes()
+        .router
         .fallback(answer::no_route)
         .method_not_allowed_fallback(answer::no_method)
         .layer(DefaultBodyLimit::disable())

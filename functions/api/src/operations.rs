@@ -8,9 +8,8 @@ use axum::extract::State;
 use serde::Serialize;
 use serde_json::json as object;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Form, Params, json};
 
 /// Dead letters that one request lists or puts back, at most and unless told.
@@ -19,11 +18,8 @@ const LETTERS_MAX: usize = 1_000;
 /// Dead letters that are listed unless told.
 const LETTERS_LISTED: usize = 100;
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(letters))
-        .routes(routes!(redrive))
-        .routes(routes!(reseal_all))
+pub(crate) fn routes() -> Routes {
+    routes!(letters, redrive, reseal_all)
 }
 
 fn queue(name: &str) -> Outcome<QueueName> {

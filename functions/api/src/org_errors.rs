@@ -6,14 +6,13 @@ use annex_core::org_errors;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::answer::success;
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Params, json};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(dismiss))
+pub(crate) fn routes() -> Routes {
+    routes!(list, dismiss)
 }
 
 /// The errors of an organization.

@@ -8,19 +8,13 @@ use axum::extract::State;
 use serde::Serialize;
 use serde_json::json as object;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::answer::success;
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Form, Params, json};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(create, check_name))
-        .routes(routes!(info, delete))
-        .routes(routes!(export))
-        .routes(routes!(urls))
-        .routes(routes!(rename))
+pub(crate) fn routes() -> Routes {
+    routes!(create, check_name, info, delete, export, urls, rename)
 }
 
 /// A new organization.

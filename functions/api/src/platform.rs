@@ -3,13 +3,12 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
+use crate::routes::{Routes, routes};
 use crate::{App, document, json_bytes};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(healthz)).routes(routes!(openapi))
+pub(crate) fn routes() -> Routes {
+    routes!(healthz, openapi)
 }
 
 /// Whether the platform answers.

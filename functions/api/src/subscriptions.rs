@@ -6,14 +6,13 @@ use annex_core::fault::Outcome;
 use annex_core::ids::{ExtensionName, Oid};
 use axum::extract::State;
 use serde_json::{Map, Value, json as object};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::answer::success;
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Params, json};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(subscribe, unsubscribe, rekey))
+pub(crate) fn routes() -> Routes {
+    routes!(list, subscribe, unsubscribe, rekey)
 }
 
 /// The subscriptions of an organization, by extension.

@@ -13,11 +13,10 @@ use axum::http::{HeaderName, StatusCode};
 use serde::Serialize;
 use serde_json::{Value, json as object};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::answer::success;
 use crate::extract::{collect, header};
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Form, Params, json, json_bytes};
 
 /// Where a delivery may name its secret, beside the URL.
@@ -25,14 +24,18 @@ const LC_SECRET: HeaderName = HeaderName::from_static("lc-secret");
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(provision, unprovision))
-        .routes(routes!(list_keys, create_key, delete_key))
-        .routes(routes!(get_key))
-        .routes(routes!(events))
-        .routes(routes!(hook))
-        .routes(routes!(hook_with_header))
+pub(crate) fn routes() -> Routes {
+    routes!(
+        provision,
+        unprovision,
+        list_keys,
+        create_key,
+        delete_key,
+        get_key,
+        events,
+        hook,
+        hook_with_header
+    )
 }
 
 /// An adapter that was provisioned.

@@ -6,10 +6,9 @@ use annex_core::orgs::{self, OrgPage};
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::extract::SmallForm;
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Form, json};
 
 /// Organizations of one page.
@@ -18,8 +17,8 @@ const PAGE_ORGS_MAX: usize = 1_000;
 /// Organizations of one page, unless told.
 const PAGE_ORGS: usize = 50;
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(jwt)).routes(routes!(who)).routes(routes!(user_orgs))
+pub(crate) fn routes() -> Routes {
+    routes!(jwt, who, user_orgs)
 }
 
 /// A sign-in.

@@ -11,16 +11,15 @@ use axum::extract::State;
 use serde::Serialize;
 use serde_json::json as object;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Form, Params, json};
 
 /// How far back the daily overview goes.
 const OVERVIEW: Duration = Duration::from_secs(30 * 86_400);
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(report)).routes(routes!(overview))
+pub(crate) fn routes() -> Routes {
+    routes!(report, overview)
 }
 
 /// A usage report.

@@ -18,6 +18,7 @@ pub mod limits;
 pub mod model;
 pub mod ports;
 pub mod profile;
+pub mod remembered;
 pub mod seal;
 mod slots;
 pub mod stored;

@@ -23,7 +23,7 @@ mod tests {
 
     // covers: AL-239, AL-241
     #[test]
-    fn pairs_keep_their_order_and_names_repeat_al_239_al_241() {
+    fn pairs_keep_their_order_and_names_repeat() {
         check(&[("a", "1 2")], "a=1+2");
         check(&[("a", "1"), ("b", "2"), ("a", "2")], "a=1&b=2&a=2");
         check(&[("", "b"), ("a", ""), ("", "")], "=b&a=&=");

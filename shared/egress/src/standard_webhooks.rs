@@ -100,7 +100,7 @@ mod tests {
     const SIGNATURE: &str = "v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw=";
 
     #[test]
-    fn the_published_example_is_signed_and_verified_al_420() {
+    fn the_published_example_is_signed_and_verified() {
         assert_eq!(sign(SECRET, ID, AT, BODY).as_deref(), Ok(SIGNATURE));
         check(SIGNATURE, true);
     }

@@ -13,37 +13,26 @@ use annex_core::ids::Oid;
 use annex_core::limits::LOCK_EVENTS_LISTED_MAX;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::extract::Whole;
+use crate::routes::{Routes, routes};
 use crate::{App, Authed, Fields, Params, json_bytes};
 
 use super::{Body, ContractResult, Developer, MixedResult, Refused};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(command))
-        .routes(routes!(query))
-        .routes(routes!(record))
-        .routes(routes!(options))
-        .routes(routes!(emit, events))
-        .routes(routes!(capabilities))
-        .routes(routes!(command_as))
-        .routes(routes!(query_as))
+pub(super) fn routes() -> Routes {
+    routes!(command, query, record, options, emit, events, capabilities, command_as, query_as)
 }
 
 /// The session of a path, which must be of the extension that calls.
 async fn origin(app: &App, developer: &Developer, session: &str) -> Result<Origin, Refused> {
     let slug = &developer.0.extension.slug;
     let (session, _) = sessions::find(&app.ports, slug, session).await?;
-    let gone = || Fault::new(Code::NotFound, "the extension is not registered any more");
-    let known = app.calls.capabilities().known(slug).await?.ok_or_else(gone)?;
     Ok(Origin {
         oid: session.oid,
         lock: session.lock,
         session: Some(session.id),
-        asker: Asker::Extension(known),
+        asker: Asker::Extension(developer.0.clone()),
     })
 }
 

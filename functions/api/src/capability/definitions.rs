@@ -8,14 +8,13 @@ use annex_core::fault::{Code, Fault, Outcome};
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::{Body, ContractResult, Developer};
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Params, json};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(new_developer_token)).routes(routes!(sync))
+pub(super) fn routes() -> Routes {
+    routes!(new_developer_token, sync)
 }
 
 /// A capability extension as callers see it: the password never, URL and username to the operator only.

@@ -12,17 +12,16 @@ mod refused;
 mod scopes;
 mod sessions;
 
-use utoipa_axum::router::OpenApiRouter;
-
-use crate::App;
+use crate::routes::Routes;
 
 pub(crate) use bodies::Body;
 pub(crate) use definitions::{ExtensionView, create, delete, find, list, replace};
-pub(crate) use refused::{ContractResult, Developer, MixedResult, PREFIX, Refused, refuses};
+#[cfg(test)]
+pub(crate) use refused::PREFIX;
+pub(crate) use refused::{ContractResult, Developer, MixedResult, Refused, refuses};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .merge(definitions::routes())
+pub(crate) fn routes() -> Routes {
+    definitions::routes()
         .merge(calls::routes())
         .merge(scopes::routes())
         .merge(sessions::routes())

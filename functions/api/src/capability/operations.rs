@@ -8,25 +8,25 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::json as object;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::sessions::find;
 use super::{Body, ContractResult, Developer, Refused, rates};
+use crate::routes::{Routes, routes};
 use crate::{App, Params, json};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(act))
-        .routes(routes!(assign_task))
-        .routes(routes!(start_timer))
-        .routes(routes!(complete_task))
-        .routes(routes!(increment_penalty))
-        .routes(routes!(create_time_limit))
-        .routes(routes!(cancel_time_limit))
-        .routes(routes!(open_temporarily))
-        .routes(routes!(request_verification))
-        .routes(routes!(pillory_status))
+pub(super) fn routes() -> Routes {
+    routes!(
+        act,
+        assign_task,
+        start_timer,
+        complete_task,
+        increment_penalty,
+        create_time_limit,
+        cancel_time_limit,
+        open_temporarily,
+        request_verification,
+        pillory_status
+    )
 }
 
 /// The session of a request, once the request was counted.

@@ -1,6 +1,8 @@
 //! Errors in the shape of the contract, and who calls its endpoints.
 
-use annex_core::capability::extensions::{self, Authenticated};
+use std::sync::Arc;
+
+use annex_core::capability::Known;
 use annex_core::capability::refusal::Refusal;
 use annex_core::fault::Fault;
 use annex_core::ports::Outage;
@@ -92,14 +94,13 @@ pub(crate) fn refuses(path: &str, fault: Fault) -> Response {
 }
 
 /// The extension that calls: its developer token was verified.
-#[derive(Debug)]
-pub(crate) struct Developer(pub(crate) Authenticated);
+pub(crate) struct Developer(pub(crate) Arc<Known>);
 
 impl FromRequestParts<App> for Developer {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
         let token = bearer(&parts.headers)?;
-        Ok(Self(extensions::authenticate(&app.ports, token).await?))
+        Ok(Self(app.calls.capabilities().authenticate(token).await?))
     }
 }

@@ -17,23 +17,18 @@ use serde::Serialize;
 use serde_json::json as object;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::sessions::{Lines, bad};
 use crate::answer::success;
 use crate::extract::Whole;
+use crate::routes::{Routes, routes};
 use crate::{ApiResult, App, Authed, Form, Params, json, json_bytes};
 
 /// Longest name of an extension that a request holds, in characters.
 const NAME_CHARS_MAX: usize = 64;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(get, patch))
-        .routes(routes!(list, create))
-        .routes(routes!(delete))
-        .routes(routes!(history_of))
+pub(super) fn routes() -> Routes {
+    routes!(get, patch, list, create, delete, history_of)
 }
 
 fn scope(caller: &Caller, oid: &str, lock: &str, permission: &str) -> Outcome<(Oid, LockId)> {

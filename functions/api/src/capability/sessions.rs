@@ -17,22 +17,16 @@ use annex_core::limits::{
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::{Body, ContractResult, Developer};
+use crate::routes::{Routes, routes};
 use crate::{App, Params, json, json_bytes};
 
 /// Longest word that a member of a request holds, in characters.
 const WORD_CHARS_MAX: usize = 64;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(search))
-        .routes(routes!(get, patch))
-        .routes(routes!(log))
-        .routes(routes!(search_logs))
-        .routes(routes!(push_availability))
+pub(super) fn routes() -> Routes {
+    routes!(search, get, patch, log, search_logs, push_availability)
 }
 
 /// A session, and its lock.

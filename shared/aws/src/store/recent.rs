@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use annex_core::limits::RECENT_MAX;
 use annex_core::ports::{Clock, Item, Key};
+use annex_core::remembered::Remembered;
 use annex_core::time::Timestamp;
-use moka::future::Cache;
 
 use super::item::is_live;
 
@@ -20,14 +20,13 @@ const SLOTS: usize = 1 << 14;
 
 /// A cache of items, found and absent, of one process.
 pub(super) struct Recent {
-    cache: Cache<Key, Entry>,
+    cache: Remembered<Key, Entry>,
     clock: Arc<dyn Clock>,
     writes: Box<[AtomicU32]>,
 }
 
-#[derive(Clone)]
 struct Entry {
-    found: Option<Arc<Item>>,
+    found: Option<Item>,
     reading: Reading,
 }
 
@@ -54,7 +53,7 @@ impl Drop for Writing<'_> {
 
 impl Recent {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        let cache = Cache::builder().max_capacity(BYTES_MAX).weigher(weight).build();
+        let cache = Remembered::weighed(BYTES_MAX, weight);
         Self { cache, clock, writes: (0..SLOTS).map(|_| AtomicU32::new(0)).collect() }
     }
 
@@ -68,7 +67,7 @@ impl Recent {
             return None;
         }
         let wall = self.clock.now();
-        Some(entry.found.filter(|item| is_live(item, wall)).map(|item| Item::clone(&item)))
+        Some(entry.found.as_ref().filter(|item| is_live(item, wall)).cloned())
     }
 
     /// A read of a key begins.
@@ -78,7 +77,7 @@ impl Recent {
 
     /// Remembers what a read found.
     pub(super) async fn keep(&self, key: &Key, found: Option<Item>, reading: Reading) {
-        self.cache.insert(key.clone(), Entry { found: found.map(Arc::new), reading }).await;
+        self.cache.insert(key.clone(), Entry { found, reading }).await;
     }
 
     /// A write of keys begins.
@@ -176,13 +175,11 @@ mod tests {
         for n in 0..12_000 {
             remember(&recent, &Key::new("p", n.to_string()), None).await;
         }
-        recent.cache.run_pending_tasks().await;
-        assert!(recent.cache.entry_count() <= ENTRIES_MAX);
+        assert!(recent.cache.size().await.0 <= ENTRIES_MAX);
         for n in 0..200 {
             let large = Item { data: vec![0; 300_000], ..item(None) };
             remember(&recent, &Key::new("q", n.to_string()), Some(large)).await;
         }
-        recent.cache.run_pending_tasks().await;
-        assert!(recent.cache.weighted_size() <= BYTES_MAX);
+        assert!(recent.cache.size().await.1 <= BYTES_MAX);
     }
 }

@@ -157,7 +157,7 @@ impl Calls {
         let now = self.ports().clock.now();
         let component = component(extension, word);
         let steady = self.ports().clock.steady();
-        let times = self.inner.refusals.due(oid, &component, &fault.message, steady);
+        let times = self.inner.refusals.due(oid, &component, &fault.message, steady).await;
         if times == 0 {
             return Ok(());
         }

@@ -36,7 +36,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use moka::future::Cache;
 
 use crate::auth::Caller;
 use crate::capability::Capabilities;
@@ -44,6 +43,7 @@ use crate::ids::{ExtensionName, Oid};
 use crate::limits;
 use crate::ports::{Outage, Ports};
 use crate::profile::{LIMACHARLIE, Profile};
+use crate::remembered::Remembered;
 use crate::slots::Slots;
 use crate::trace::Trace;
 
@@ -148,7 +148,7 @@ struct Inner {
     launcher: Arc<dyn Launcher>,
     settings: CallSettings,
     profile: &'static Profile,
-    extensions: Cache<ExtensionName, Arc<install::Extension>>,
+    extensions: Remembered<ExtensionName, install::Extension>,
     schemas: schemas::Schemas,
     refusals: refusals::Refusals,
     /// Deliveries of queued work.
@@ -168,7 +168,7 @@ impl Calls {
                 launcher,
                 settings,
                 profile: &LIMACHARLIE,
-                extensions: Cache::new(limits::SCHEMAS_CACHED_MAX),
+                extensions: Remembered::new(limits::SCHEMAS_CACHED_MAX),
                 schemas: schemas::Schemas::default(),
                 refusals: refusals::Refusals::new(settings.refusals_filed_every),
                 slots: Slots::default(),

@@ -4,11 +4,9 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use moka::sync::Cache;
-use std::sync::Arc;
-
 use crate::ids::Oid;
 use crate::keys;
+use crate::remembered::Remembered;
 use crate::time::Timestamp;
 
 /// Different refusals that are remembered at a time.
@@ -24,27 +22,28 @@ struct Seen {
 pub(super) struct Refusals {
     /// How often one is filed at most; zero: each time.
     every: Duration,
-    seen: Cache<[u8; 32], Arc<Mutex<Seen>>>,
+    seen: Remembered<[u8; 32], Mutex<Seen>>,
 }
 
 impl Refusals {
     pub(super) fn new(every: Duration) -> Self {
-        Self { every, seen: Cache::new(REFUSALS_MAX) }
+        Self { every, seen: Remembered::new(REFUSALS_MAX) }
     }
 
     /// How many times this refusal is to be filed now: it, and those before it that were not; zero: later. `now` is on
     /// the steady clock.
-    pub(super) fn due(&self, oid: Oid, component: &str, text: &str, now: Timestamp) -> u32 {
+    pub(super) async fn due(&self, oid: Oid, component: &str, text: &str, now: Timestamp) -> u32 {
         if self.every.is_zero() {
             return 1;
         }
         let oid = oid.to_string();
         let key = keys::digest_bytes(&[oid.as_bytes(), component.as_bytes(), text.as_bytes()]);
         let mut is_new = false;
-        let seen = self.seen.get_with(key, || {
+        let first = async {
             is_new = true;
-            Arc::new(Mutex::new(Seen { filed_at: now, since: 0 }))
-        });
+            Mutex::new(Seen { filed_at: now, since: 0 })
+        };
+        let seen = self.seen.get_or(key, first).await;
         if is_new {
             return 1;
         }
@@ -62,23 +61,31 @@ impl Refusals {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_repeated_refusal_is_counted_and_filed_when_its_time_has_come() {
+    #[tokio::test]
+    async fn a_repeated_refusal_is_counted_and_filed_when_its_time_has_come() {
         // LC-063
         let oid = Oid::new(uuid::Uuid::nil());
         let refusals = Refusals::new(Duration::from_secs(60));
-        let at = |secs, text| refusals.due(oid, "c", text, Timestamp::from_secs(secs));
-        assert_eq!([at(0, "a"), at(1, "a"), at(59, "a")], [1, 0, 0]);
-        assert_eq!(at(59, "b"), 1, "another text is another refusal");
-        assert_eq!([at(60, "a"), at(61, "a"), at(120, "a")], [3, 0, 2]);
+        let check = async |secs, text, times| {
+            let due = refusals.due(oid, "c", text, Timestamp::from_secs(secs)).await;
+            assert_eq!(due, times, "{text} at {secs}");
+        };
+        for (secs, times) in [(0, 1), (1, 0), (59, 0)] {
+            check(secs, "a", times).await;
+        }
+        // Another text is another refusal.
+        check(59, "b", 1).await;
+        for (secs, times) in [(60, 3), (61, 0), (120, 2)] {
+            check(secs, "a", times).await;
+        }
         let other = Oid::new(uuid::Uuid::max());
-        assert_eq!(refusals.due(other, "c", "a", Timestamp::from_secs(1)), 1);
+        assert_eq!(refusals.due(other, "c", "a", Timestamp::from_secs(1)).await, 1);
     }
 
-    #[test]
-    fn without_a_time_each_is_filed() {
+    #[tokio::test]
+    async fn without_a_time_each_is_filed() {
         let refusals = Refusals::new(Duration::ZERO);
         let due = || refusals.due(Oid::new(uuid::Uuid::nil()), "c", "a", Timestamp::from_secs(1));
-        assert_eq!([due(), due()], [1, 1]);
+        assert_eq!([due().await, due().await], [1, 1]);
     }
 }

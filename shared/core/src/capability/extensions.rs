@@ -1,7 +1,5 @@
 //! Capability extensions: registered and withdrawn by the operator; what a developer token stands for.
 
-use std::sync::Arc;
-
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
@@ -65,15 +63,6 @@ pub struct Registered {
     pub extension: Extension,
     /// Its developer token.
     pub developer_token: String,
-}
-
-/// The extension that a developer token stands for.
-#[derive(Debug, Clone)]
-pub struct Authenticated {
-    /// The extension.
-    pub extension: Arc<Extension>,
-    /// The revision of its item.
-    pub revision: u64,
 }
 
 impl ExtensionInput {
@@ -251,43 +240,41 @@ pub async fn list(ports: &Ports) -> Outcome<Vec<Extension>> {
 }
 
 /// An extension as of at most [`crate::limits::RECENT_MAX`] ago, for what every call reads.
-pub async fn recent(ports: &Ports, slug: &Slug) -> Outcome<Option<Authenticated>> {
+pub async fn recent(ports: &Ports, slug: &Slug) -> Outcome<Option<Extension>> {
     let key = keys::capability_extension(slug);
     let Some(item) = stored::recent(ports, &key, |_| true).await? else { return Ok(None) };
-    let extension = Arc::new(stored::read(&item, &key.sort)?);
-    Ok(Some(Authenticated { extension, revision: item.revision }))
+    Ok(Some(stored::read(&item, &key.sort)?))
 }
 
-/// The extension that a developer token stands for. A token that was replaced may count for
+/// A developer token that was shown: whose it would be, and what is stored of it. One that was replaced may count for
 /// [`crate::limits::RECENT_MAX`] more; a new one counts at once.
-pub async fn authenticate(ports: &Ports, token: &str) -> Outcome<Authenticated> {
-    let refused = || Fault::new(Code::Unauthenticated, "the token is not valid");
-    let slug = slug_of(token).ok_or_else(refused)?;
-    let key = keys::capability_extension(&slug);
-    let hash = hash(token);
-    let is_its = |item: &Item| {
-        stored::read::<Extension>(item, &key.sort).is_ok_and(|found| is_token(&found, &hash))
-    };
-    let item = stored::recent(ports, &key, is_its).await?.ok_or_else(refused)?;
-    let extension: Extension = stored::read(&item, &key.sort)?;
-    if !is_token(&extension, &hash) {
-        return Err(refused());
-    }
-    Ok(Authenticated { extension: Arc::new(extension), revision: item.revision })
+pub(super) struct DeveloperToken {
+    slug: Slug,
+    hash: String,
 }
 
-fn is_token(extension: &Extension, hash: &str) -> bool {
-    verify_slices_are_equal(extension.developer_token.as_bytes(), hash.as_bytes()).is_ok()
-}
-
-/// The extension that a text which has the form of a developer token names.
-fn slug_of(token: &str) -> Option<Slug> {
-    const BYTES_MAX: usize = TOKEN_PREFIX.len() + WORD_CHARS_MAX + 1 + TOKEN_SECRET_CHARS;
-    if BYTES_MAX < token.len() {
-        return None;
+impl DeveloperToken {
+    /// Reads the text of a token; none where it cannot be one.
+    pub(super) fn read(token: &str) -> Option<Self> {
+        const BYTES_MAX: usize = TOKEN_PREFIX.len() + WORD_CHARS_MAX + 1 + TOKEN_SECRET_CHARS;
+        if BYTES_MAX < token.len() {
+            return None;
+        }
+        let (slug, secret) = token.strip_prefix(TOKEN_PREFIX)?.split_once('.')?;
+        let slug = (secret.len() == TOKEN_SECRET_CHARS).then(|| Slug::parse(slug).ok())??;
+        Some(Self { slug, hash: hash(token) })
     }
-    let (slug, secret) = token.strip_prefix(TOKEN_PREFIX)?.split_once('.')?;
-    (secret.len() == TOKEN_SECRET_CHARS).then(|| Slug::parse(slug).ok())?
+
+    /// The extension that it names.
+    pub(super) fn slug(&self) -> &Slug {
+        &self.slug
+    }
+
+    /// Whether it is the token of this extension.
+    pub(super) fn is_of(&self, extension: &Extension) -> bool {
+        let stored = extension.developer_token.as_bytes();
+        verify_slices_are_equal(stored, self.hash.as_bytes()).is_ok()
+    }
 }
 
 /// The Basic credentials of an extension: `<username>:<password>`; `None`: it has none.
@@ -320,7 +307,8 @@ mod tests {
     fn a_developer_token_names_its_extension_and_nothing_else_has_its_form() {
         let secret = "s".repeat(TOKEN_SECRET_CHARS);
         let check = |token: &str, slug: Option<&str>| {
-            assert_eq!(slug_of(token).as_ref().map(Slug::as_str), slug, "{token}");
+            let read = DeveloperToken::read(token);
+            assert_eq!(read.as_ref().map(|read| read.slug().as_str()), slug, "{token}");
         };
         check(&format!("axd.dice.{secret}"), Some("dice"));
         let long = "n".repeat(WORD_CHARS_MAX);

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use moka::ops::compute::{CompResult, Op};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -97,21 +96,12 @@ impl Capabilities {
             &[&origin.name(), query.as_str(), &json::canonical(&input).unwrap_or_default()],
         );
         let now = self.ports().clock.now();
-        let cached = self.inner.options.entry(key.sort.clone() + &key.partition);
-        let outcome = cached
-            .and_try_compute_with(|entry| async {
-                if entry.is_some_and(|entry| now < entry.value().until) {
-                    return Ok::<_, Refusal>(Op::Nop);
-                }
-                Ok(Op::Put(self.fetch(origin, query, input, &key).await?))
-            })
-            .await?;
-        match outcome {
-            CompResult::Inserted(entry)
-            | CompResult::ReplacedWith(entry)
-            | CompResult::Unchanged(entry) => Ok(entry.into_value().json),
-            CompResult::StillNone(_) | CompResult::Removed(_) => Err(Refusal::OptionsUnavailable),
-        }
+        let choices = self.inner.options.try_refreshed(
+            key.sort.clone() + &key.partition,
+            |choices| now < choices.until,
+            self.fetch(origin, query, input, &key),
+        );
+        Ok(Arc::clone(&choices.await?.json))
     }
 
     /// What another process has fetched, or what the query answers.

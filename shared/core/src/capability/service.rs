@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use moka::future::Cache;
-
+use crate::fault::{Code, Fault, Outcome};
 use crate::limits::{COMPILED_CACHED_BYTES_MAX, OPTIONS_CACHED_BYTES_MAX};
-use crate::ports::{Outage, Ports};
+use crate::ports::{Item, Outage, Ports};
+use crate::remembered::Remembered;
 use crate::slots::Slots;
 use crate::stored;
 
 use super::compiled::Compiled;
+use super::extensions::DeveloperToken;
 use super::id::Slug;
 use super::model::Extension;
 use super::options::Choices;
@@ -25,8 +26,8 @@ pub(super) struct Inner {
     pub(super) ports: Ports,
     pub(super) rates: Rates,
     /// The newest version that was read.
-    extensions: Cache<Slug, Arc<Known>>,
-    pub(super) options: Cache<String, Choices>,
+    extensions: Remembered<Slug, Known>,
+    pub(super) options: Remembered<String, Choices>,
     /// Calls under way in this process, by target.
     pub(super) running: Slots<Slug>,
 }
@@ -47,16 +48,12 @@ pub struct Known {
 impl Capabilities {
     /// Over these ports.
     pub fn new(ports: Ports) -> Self {
-        let options = Cache::builder()
-            .weigher(|key: &String, choices: &Choices| {
+        let options =
+            Remembered::weighed(OPTIONS_CACHED_BYTES_MAX, |key: &String, choices: &Choices| {
                 u32::try_from(key.len() + choices.json.len()).unwrap_or(u32::MAX)
-            })
-            .max_capacity(OPTIONS_CACHED_BYTES_MAX)
-            .build();
-        let extensions = Cache::builder()
-            .weigher(|_: &Slug, known: &Arc<Known>| known.weight)
-            .max_capacity(COMPILED_CACHED_BYTES_MAX)
-            .build();
+            });
+        let extensions =
+            Remembered::weighed(COMPILED_CACHED_BYTES_MAX, |_, known: &Known| known.weight);
         Self {
             inner: Arc::new(Inner {
                 rates: Rates::new(ports.clone()),
@@ -81,13 +78,33 @@ impl Capabilities {
     /// An extension, as it was at most [`crate::limits::RECENT_MAX`] ago, with its manifest compiled. `None`: there is
     /// none of that name.
     pub async fn known(&self, slug: &Slug) -> Result<Option<Arc<Known>>, Outage> {
+        self.known_where(slug, |_| true).await
+    }
+
+    /// The extension that a developer token stands for. A token that what is remembered does not know is looked up
+    /// afresh: it may be newer.
+    pub async fn authenticate(&self, token: &str) -> Outcome<Arc<Known>> {
+        let refused = || Fault::new(Code::Unauthenticated, "the token is not valid");
+        let token = DeveloperToken::read(token).ok_or_else(refused)?;
+        let known = self.known_where(token.slug(), |extension| token.is_of(extension)).await?;
+        known.filter(|known| token.is_of(&known.extension)).ok_or_else(refused)
+    }
+
+    /// As [`Self::known`]; but what is remembered only where it is `usable`, else as it is now.
+    async fn known_where(
+        &self,
+        slug: &Slug,
+        usable: impl Fn(&Extension) -> bool + Send + Sync,
+    ) -> Result<Option<Arc<Known>>, Outage> {
         let key = crate::keys::capability_extension(slug);
-        let Some(item) = stored::recent(self.ports(), &key, |_| true).await? else {
-            return Ok(None);
+        let compiled = self.inner.extensions.get(slug).await;
+        let same = |item: &Item| compiled.clone().filter(|known| known.data == item.data);
+        let fits = |item: &Item| match same(item) {
+            Some(known) => usable(&known.extension),
+            None => stored::read(item, slug.as_str()).is_ok_and(|extension| usable(&extension)),
         };
-        if let Some(known) = self.inner.extensions.get(slug).await
-            && known.data == item.data
-        {
+        let Some(item) = stored::recent(self.ports(), &key, fits).await? else { return Ok(None) };
+        if let Some(known) = same(&item) {
             return Ok(Some(known));
         }
         let extension: Extension = stored::read(&item, slug.as_str())?;

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use moka::future::Cache;
-
 use crate::fault::Outcome;
 use crate::hive::{self, RULES};
 use crate::ids::Oid;
 use crate::limits::RULES_PER_ORG_MAX;
 use crate::ports::Ports;
+use crate::remembered::Remembered;
 use crate::rules::Rule;
 
 /// Memory that parsed rules of one process take at most, in bytes, by [`Rule::weight`].
@@ -24,16 +23,15 @@ struct Version {
 
 /// Parsed rules of every organization.
 #[derive(Clone)]
-pub(super) struct Parsed(Cache<Version, Option<Arc<Rule>>>);
+pub(super) struct Parsed(Remembered<Version, Option<Arc<Rule>>>);
 
 impl Parsed {
     pub(super) fn new() -> Self {
-        let weigh = |version: &Version, rule: &Option<Arc<Rule>>| {
+        Self(Remembered::weighed(CACHE_BYTES_MAX, |version, rule| {
             let rule = rule.as_ref().map_or(0, |rule| rule.weight());
             let key = version.name.len() + version.etag.len() + 256;
             u32::try_from(rule + key).unwrap_or(u32::MAX)
-        };
-        Self(Cache::builder().max_capacity(CACHE_BYTES_MAX).weigher(weigh).build())
+        }))
     }
 
     /// The enabled rules of an organization by name, at most [`RULES_PER_ORG_MAX`]. A record that is no rule was
@@ -55,8 +53,8 @@ impl Parsed {
                 }
                 let version = Version { oid, name: name.clone(), etag: record.etag };
                 let parse = async { Rule::parse(&record.data).ok().map(Arc::new) };
-                if let Some(rule) = self.0.get_with(version, parse).await {
-                    rules.push((name, rule));
+                if let Some(rule) = &*self.0.get_or(version, parse).await {
+                    rules.push((name, Arc::clone(rule)));
                 }
                 if rules.len() == RULES_PER_ORG_MAX {
                     return Ok(rules);

@@ -50,9 +50,9 @@ mod tests {
         }
     }
 
-    // AL-276, AL-277
+    // covers: AL-276, AL-277
     #[test]
-    fn basic_is_the_base64_of_both_al_276_al_277() {
+    fn basic_is_the_base64_of_both() {
         let acme = header("authorization", "Basic YWNtZTpwdw==", &["YWNtZTpwdw=="]);
         assert_eq!(basic("acme", "pw"), Ok(acme));
         // RFC 7617, sections 2 and 2.1.
@@ -66,15 +66,15 @@ mod tests {
         assert!(basic("a", "p:w").is_ok());
     }
 
-    // AL-278
+    // covers: AL-278
     #[test]
-    fn bearer_is_the_token_al_278() {
+    fn bearer_is_the_token() {
         assert_eq!(bearer("t"), header("authorization", "Bearer t", &[]));
     }
 
-    // AL-279, AL-280
+    // covers: AL-279, AL-280
     #[test]
-    fn api_key_goes_where_it_is_asked_for_al_279_al_280() {
+    fn api_key_goes_where_it_is_asked_for() {
         assert_eq!(api_key("X-K", "v", AddTo::Headers), Ok(header("x-k", "v", &[])));
         let query = Additions { query: vec![("k".into(), "v".into())], ..Additions::default() };
         assert_eq!(api_key("k", "v", AddTo::QueryParams), Ok(query));

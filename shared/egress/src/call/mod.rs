@@ -41,7 +41,7 @@ pub struct Binding {
     pub tenant: String,
     /// The hosts that the install approved.
     pub hosts: Hosts,
-    /// The secrets that the install's configuration requires, and the call's tag.
+    /// The secrets that the install requires, and the call's tag: [`Secrets::of_call`].
     pub secrets: Secrets,
     /// Whether private networks may be reached, and plain HTTP used.
     pub allow_private_networks: bool,

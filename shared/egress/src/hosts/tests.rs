@@ -59,7 +59,7 @@ fn what_is_sent_is_what_a_whatwg_parser_writes() {
 
 // covers: AL-143, AL-145
 #[test]
-fn url_is_https_al_143_al_145() {
+fn url_is_https() {
     check("HTTPS://api.vendor.example/", Ok("https://api.vendor.example/"));
     check("http://api.vendor.example/", NOT_HTTPS);
     check("wss://api.vendor.example/", NOT_HTTPS);
@@ -69,6 +69,7 @@ fn url_is_https_al_143_al_145() {
     check_private("ftp://api.vendor.example/", NOT_HTTPS);
 }
 
+// covers: AL-068
 #[test]
 fn text_that_is_no_url_is_not_valid() {
     for text in ["", "/v1/x", "api.vendor.example", "https://", "https://a b/", "https://h:65536/"]
@@ -82,7 +83,7 @@ fn text_that_is_no_url_is_not_valid() {
 
 // covers: AL-144
 #[test]
-fn url_carries_no_credentials_al_144() {
+fn url_carries_no_credentials() {
     check("https://u:p@api.vendor.example/", CREDENTIALS);
     check("https://u@api.vendor.example/", CREDENTIALS);
     check("https://:p@api.vendor.example/", CREDENTIALS);
@@ -92,7 +93,7 @@ fn url_carries_no_credentials_al_144() {
 
 // covers: AL-146, AL-147, AL-148, AL-149, AL-150, AL-151
 #[test]
-fn dot_segments_are_refused_with_the_contracts_text_al_146_to_al_151() {
+fn dot_segments_are_refused_with_the_contracts_text() {
     check("https://api.vendor.example/v1/../admin", DOTS);
     check("https://api.vendor.example/v1/./x", DOTS);
     // A secret stored as two dots, filled in.
@@ -117,7 +118,7 @@ fn lengths_of_a_filled_url_are_bounded() {
 
 // covers: AL-197, AL-199
 #[test]
-fn host_is_one_of_the_approved_al_197_al_199() {
+fn host_is_one_of_the_approved() {
     let refused = Err("host llm.example is not in the hosts the install approved");
     check("https://llm.example/", refused);
     check("https://API.Vendor.Example/", Ok("https://api.vendor.example/"));
@@ -144,7 +145,7 @@ fn host_is_one_of_the_approved_al_197_al_199() {
 
 // covers: AL-200, AL-201
 #[test]
-fn star_stands_for_one_label_or_more_al_200_al_201() {
+fn star_stands_for_one_label_or_more() {
     check("https://a.wild.example/", Ok("https://a.wild.example/"));
     check("https://a.b.wild.example/", Ok("https://a.b.wild.example/"));
     check("https://a_b.wild.example/", Ok("https://a_b.wild.example/"));
@@ -158,7 +159,7 @@ fn star_stands_for_one_label_or_more_al_200_al_201() {
 
 // covers: AL-202, AL-203, AL-204
 #[test]
-fn port_is_the_schemes_or_the_patterns_al_202_to_al_204() {
+fn port_is_the_schemes_or_the_patterns() {
     check("https://api.vendor.example:443/", Ok("https://api.vendor.example/"));
     check(
         "https://api.vendor.example:8443/",
@@ -184,7 +185,7 @@ fn port_is_the_schemes_or_the_patterns_al_202_to_al_204() {
 
 // covers: AL-205
 #[test]
-fn bad_ports_are_refused_whatever_the_hosts_say_al_205() {
+fn bad_ports_are_refused_whatever_the_hosts_say() {
     check("https://irc.vendor.example:6667/", Err("port 6667 is not permitted"));
     check("https://api.vendor.example:22/", Err("port 22 is not permitted"));
     check("https://api.vendor.example:0/", Err("port 0 is not permitted"));
@@ -193,7 +194,7 @@ fn bad_ports_are_refused_whatever_the_hosts_say_al_205() {
 
 // covers: AL-206
 #[test]
-fn any_port_of_an_approved_host_passes_with_private_networks_al_206() {
+fn any_port_of_an_approved_host_passes_with_private_networks() {
     check_private("https://api.vendor.example:8443/", Ok("https://api.vendor.example:8443/"));
     check_private("https://alt.vendor.example/", Ok("https://alt.vendor.example/"));
     check_private("http://a.wild.example:8080/", Ok("http://a.wild.example:8080/"));
@@ -205,7 +206,7 @@ fn any_port_of_an_approved_host_passes_with_private_networks_al_206() {
 
 // covers: AL-207
 #[test]
-fn address_as_the_host_needs_private_networks_al_207() {
+fn address_as_the_host_needs_private_networks() {
     for (url, host) in [
         ("https://93.184.216.34/", "93.184.216.34"),
         ("https://10.0.0.1/", "10.0.0.1"),

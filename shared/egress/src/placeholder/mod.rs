@@ -1,8 +1,9 @@
-//! Secrets by name: `{{secret:NAME:TAG}}`, filled on the way out (AL-064 to AL-104).
+//! Secrets by name: `{{secret:NAME:TAG}}`, filled on the way out (AL-064 to AL-110).
 //!
 //! Only a placeholder that carries the call's tag names a secret; all other text is text. The tag itself never leaves:
 //! where it stands outside a placeholder, or where nothing is filled, the request is refused.
 
+mod config;
 mod json;
 
 use std::borrow::Cow;
@@ -12,6 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zeroize::Zeroizing;
+
+pub use config::{draw_tag, references};
 
 /// What stands before a placeholder's name.
 const OPENING: &str = "{{secret:";

@@ -39,9 +39,9 @@ fn not_set<T>(name: &str) -> Result<T, FillFault> {
     Err(FillFault::NotSet(name.into()))
 }
 
-// AL-065, AL-070, AL-087, AL-088, AL-089, AL-090, AL-091
+// covers: AL-065, AL-087, AL-088, AL-089, AL-091
 #[test]
-fn only_the_tag_of_the_call_names_a_secret_al_065_al_087_to_al_091() {
+fn only_the_tag_of_the_call_names_a_secret() {
     check("k={{secret:apiKey:TAG}}&o={{secret:odd:TAG}}.", Ok("k=k-1&o=a\"b\\c."));
     check("{{secret:apiKey}}", Ok("{{secret:apiKey}}"));
     check(
@@ -57,9 +57,9 @@ fn only_the_tag_of_the_call_names_a_secret_al_065_al_087_to_al_091() {
     );
 }
 
-// AL-101, AL-103
+// covers: AL-101, AL-103
 #[test]
-fn tag_outside_a_placeholder_is_refused_al_101_al_103() {
+fn tag_outside_a_placeholder_is_refused() {
     for text in [
         "x TAG",
         "{{secret:apiKey:TAG}",
@@ -88,9 +88,9 @@ fn without_a_tag_nothing_is_filled() {
     assert_eq!(untagged.keep_out("", Place::HeaderName), Ok(()));
 }
 
-// AL-066, AL-067
+// covers: AL-066, AL-067
 #[test]
-fn value_in_a_url_is_one_piece_of_text_al_066_al_067() {
+fn value_in_a_url_is_one_piece_of_text() {
     let url = tagged("https://h.example/{{secret:url:TAG}}/b?q={{secret:odd:TAG}}");
     assert_eq!(
         secrets().fill_url(&url).unwrap(),
@@ -98,9 +98,9 @@ fn value_in_a_url_is_one_piece_of_text_al_066_al_067() {
     );
 }
 
-// AL-071, AL-072
+// covers: AL-071, AL-072, AL-101
 #[test]
-fn json_body_is_filled_before_it_is_written_al_071_al_072() {
+fn json_body_is_filled_before_it_is_written() {
     check_json(
         r#"{ "{{secret:apiKey:TAG}}" : ["{{secret:odd:TAG}}", 1.0, {"b" : null}, "\u00e9\/"], "z": {} }"#,
         Ok(r#"{"k-1":["a\"b\\c",1.0,{"b":null},"é/"],"z":{}}"#),
@@ -112,9 +112,9 @@ fn json_body_is_filled_before_it_is_written_al_071_al_072() {
     check_json(r#"["{{secret:nope:TAG}}"]"#, not_set("nope"));
 }
 
-// AL-073, AL-098, AL-235, AL-237, AL-238
+// covers: AL-073, AL-098, AL-235, AL-237, AL-238
 #[test]
-fn json_text_keeps_its_bytes_al_073_al_098_al_235_al_237_al_238() {
+fn json_text_keeps_its_bytes() {
     for same in
         ["{\"n\":12345678901234567890.10 }", " [1 , 2]", "\"\\u00e9\"", "[\"{{secret:apiKey}}\"]"]
     {
@@ -139,6 +139,7 @@ fn json_text_keeps_its_bytes_al_073_al_098_al_235_al_237_al_238() {
 
 proptest! {
     // Whatever surrounds placeholders, a filled text never holds the tag, and a text without it is never changed.
+    // covers: AL-092
     #[test]
     fn tag_never_leaves(pieces in proptest::collection::vec(0usize..6, 0..8), name in "[a-z:{}]{0,6}") {
         let text: String = pieces

@@ -58,8 +58,9 @@ fn check(prefix: &str, text: &str) {
     assert_eq!(signed(&sign, None), Ok(hmac_of(text)), "{prefix}");
 }
 
+// covers: AL-388, AL-389
 #[test]
-fn prefix_body_and_suffix_are_signed_in_this_order_al_385_al_388_al_389() {
+fn prefix_body_and_suffix_are_signed_in_this_order() {
     let both = Sign { prefix: Some("a".into()), suffix: Some("c".into()), ..sign() };
     assert_eq!(signed(&both, Some(b"b")), Ok(hmac_of("abc")));
     assert_eq!(signed(&both, None), Ok(hmac_of("ac")));
@@ -69,8 +70,9 @@ fn prefix_body_and_suffix_are_signed_in_this_order_al_385_al_388_al_389() {
     assert_eq!(signed(&suffix, Some(b"b")), Ok(hmac_of("bPOST")));
 }
 
+// covers: AL-388
 #[test]
-fn bytes_of_a_body_are_signed_as_they_are_al_386() {
+fn bytes_of_a_body_are_signed_as_they_are() {
     let body = [0x00, 0xFF, b'{', b'{'];
     let expected = hmac::sign(HmacAlgorithm::Sha256, b"key", &body, SignatureEncoding::Hex);
     assert_eq!(signed(&sign(), Some(&body)), Ok(expected));
@@ -78,8 +80,9 @@ fn bytes_of_a_body_are_signed_as_they_are_al_386() {
     assert_eq!(signed(&sign(), Some(placeholder)), Ok(hmac_of("{{request:method}}")));
 }
 
+// covers: AL-387, AL-390, AL-392
 #[test]
-fn each_algorithm_encoding_and_key_encoding_signs_as_hmac_does_al_387_al_390_al_392() {
+fn each_algorithm_encoding_and_key_encoding_signs_as_hmac_does() {
     for algorithm in [HmacAlgorithm::Sha1, HmacAlgorithm::Sha256, HmacAlgorithm::Sha512] {
         for encoding in [SignatureEncoding::Hex, SignatureEncoding::Base64] {
             for (key, key_encoding) in [
@@ -102,8 +105,9 @@ fn each_algorithm_encoding_and_key_encoding_signs_as_hmac_does_al_387_al_390_al_
     }
 }
 
+// covers: AL-393
 #[test]
-fn a_key_that_does_not_decode_is_refused_without_its_text_al_393() {
+fn a_key_that_does_not_decode_is_refused_without_its_text() {
     for (key, key_encoding, text) in [
         ("***", KeyEncoding::Base64, "sign: the key is not base64"),
         ("zz", KeyEncoding::Hex, "sign: the key is not hex"),
@@ -113,14 +117,16 @@ fn a_key_that_does_not_decode_is_refused_without_its_text_al_393() {
     }
 }
 
+// covers: AL-395
 #[test]
-fn a_placeholder_with_the_calls_tag_is_filled_al_395() {
+fn a_placeholder_with_the_calls_tag_is_filled() {
     check(&format!("<{{{{secret:apiKey:{TAG}}}}}>"), "<s3cret>");
     check(&format!("{{{{secret:empty:{TAG}}}}}{{{{secret:apiKey:{TAG}}}}}"), "s3cret");
 }
 
+// covers: AL-087, AL-088, AL-395
 #[test]
-fn a_placeholder_with_another_tag_or_none_is_text_al_087_al_088_al_395() {
+fn a_placeholder_with_another_tag_or_none_is_text() {
     for text in [
         "{{secret:apiKey}}",
         "{{secret:nope}}",
@@ -136,8 +142,9 @@ fn a_placeholder_with_another_tag_or_none_is_text_al_087_al_088_al_395() {
     }
 }
 
+// covers: AL-104
 #[test]
-fn the_bare_tag_is_signed_as_it_is_al_104() {
+fn the_bare_tag_is_signed_as_it_is() {
     check(TAG, TAG);
     assert_eq!(check_template(TAG), Ok(()));
 }
@@ -151,8 +158,9 @@ fn a_call_without_a_tag_fills_nothing() {
     assert_eq!(signature(&sign, &draft, untagged).unwrap().1, hmac_of("{{secret:apiKey:}}"));
 }
 
+// covers: AL-091
 #[test]
-fn a_secret_that_the_call_does_not_carry_fails_the_request_al_091() {
+fn a_secret_that_the_call_does_not_carry_fails_the_request() {
     for (prefix, suffix) in [(true, false), (false, true)] {
         let text = Some(format!("{{{{secret:nope:{TAG}}}}}"));
         let sign = Sign {
@@ -165,8 +173,9 @@ fn a_secret_that_the_call_does_not_carry_fails_the_request_al_091() {
     }
 }
 
+// covers: AL-396, AL-397
 #[test]
-fn parts_of_the_request_are_filled_as_they_are_sent_al_396_al_397() {
+fn parts_of_the_request_are_filled_as_they_are_sent() {
     check(
         "1760000000{{request:method}}{{request:target}}",
         "1760000000POST/v1/a%20b?x=1&api_key=k",
@@ -176,8 +185,9 @@ fn parts_of_the_request_are_filled_as_they_are_sent_al_396_al_397() {
     check("{{request:me{{request:method}}", "{{request:mePOST");
 }
 
+// covers: AL-398
 #[test]
-fn the_host_has_its_port_where_it_is_not_the_schemes_own_al_398() {
+fn the_host_has_its_port_where_it_is_not_the_schemes_own() {
     for (port, host) in [(None, "api.vendor.example"), (Some(8443), "api.vendor.example:8443")] {
         let sign = Sign { prefix: Some("{{request:host}}".into()), ..sign() };
         let url = url(port);
@@ -186,16 +196,18 @@ fn the_host_has_its_port_where_it_is_not_the_schemes_own_al_398() {
     }
 }
 
+// covers: AL-394
 #[test]
-fn what_was_filled_in_is_never_read_again_al_394() {
+fn what_was_filled_in_is_never_read_again() {
     let nested = value("nested").unwrap();
     check(&format!("{{{{secret:nested:{TAG}}}}}"), nested);
     // Nor does it make a placeholder together with what stands around it.
     check(&format!("{{{{request:{{{{secret:apiKey:{TAG}}}}}}}}}"), "{{request:s3cret}}");
 }
 
+// covers: AL-399
 #[test]
-fn an_unknown_part_is_a_problem_while_the_request_is_parsed_al_399() {
+fn an_unknown_part_is_a_problem_while_the_request_is_parsed() {
     for (template, name) in [
         ("{{request:path}}", "path"),
         ("a{{request:}}", ""),
@@ -214,7 +226,7 @@ fn an_unknown_part_is_a_problem_while_the_request_is_parsed_al_399() {
 }
 
 #[test]
-fn all_else_passes_while_the_request_is_parsed_al_399() {
+fn all_else_passes_while_the_request_is_parsed() {
     for template in [
         "",
         "{{request:method}}{{request:target}}{{request:host}}",
@@ -229,8 +241,9 @@ fn all_else_passes_while_the_request_is_parsed_al_399() {
     }
 }
 
+// covers: AL-401
 #[test]
-fn a_header_that_is_set_already_is_not_replaced_al_401() {
+fn a_header_that_is_set_already_is_not_replaced() {
     let headers = [("x-acme-signature".to_owned(), String::new())];
     let url = url(None);
     let draft = Draft { method: "GET", url: &url, headers: &headers, body: None };

@@ -153,18 +153,18 @@ mod tests {
         ConnectFault::Failed(SocketFault::of(&io::Error::from(kind)))
     }
 
-    // covers: AL-179 AL-180
+    // covers: AL-179, AL-180
     #[test]
-    fn failed_lookup_reads_as_in_node_al_179_al_180() {
+    fn failed_lookup_reads_as_in_node() {
         let not_sent = Some(Network::NotSent);
         let lookup = ConnectFault::Lookup;
         check(lookup(ResolveFault::NotFound), "getaddrinfo ENOTFOUND api.vendor.example", not_sent);
         check(lookup(ResolveFault::Failed), "getaddrinfo EAI_AGAIN api.vendor.example", not_sent);
     }
 
-    // covers: AL-181 AL-182 AL-183
+    // covers: AL-181, AL-182, AL-183
     #[test]
-    fn connection_that_was_not_made_is_not_sent_al_181_al_182_al_183() {
+    fn connection_that_was_not_made_is_not_sent() {
         use io::ErrorKind::{
             AddrNotAvailable, ConnectionRefused, HostUnreachable, NetworkUnreachable, TimedOut,
         };
@@ -178,7 +178,7 @@ mod tests {
 
     // covers: AL-191
     #[test]
-    fn refusal_is_no_failure_of_the_network_al_191() {
+    fn refusal_is_no_failure_of_the_network() {
         let why = "the host has an address that is not permitted";
         check(ConnectFault::Refused(why.to_owned()), why, None);
     }

@@ -289,7 +289,7 @@ mod tests {
 
     // covers: AL-156
     #[test]
-    fn length_is_said_wherever_a_body_is_or_could_be_expected_al_156() {
+    fn length_is_said_wherever_a_body_is_or_could_be_expected() {
         let bytes = |text: &'static str| OutgoingBody::Bytes(Bytes::from_static(text.as_bytes()));
         check_length(Method::GET, OutgoingBody::None, None);
         check_length(Method::HEAD, OutgoingBody::None, None);
@@ -312,7 +312,7 @@ mod tests {
 
     // covers: AL-154
     #[test]
-    fn header_that_frames_the_message_is_refused_however_it_is_written_al_154() {
+    fn header_that_frames_the_message_is_refused_however_it_is_written() {
         let names =
             ["host", "Content-Length", "TRANSFER-encoding", "connection", "Expect", "upgrade"];
         for name in names {
@@ -360,9 +360,9 @@ mod tests {
         check_target("[2606:4700::1111]", "/", Some("/"));
     }
 
-    // covers: AL-221 AL-222
+    // covers: AL-221, AL-222
     #[test]
-    fn only_some_methods_go_twice_al_221_al_222() {
+    fn only_some_methods_go_twice() {
         let twice = |method| {
             Prepared::new(outgoing(method, &[], OutgoingBody::None)).unwrap().may_go_twice()
         };

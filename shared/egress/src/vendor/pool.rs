@@ -171,7 +171,8 @@ mod tests {
 
     // covers: AL-218
     #[test]
-    fn connection_is_kept_for_its_time_and_not_longer_al_218() {
+    fn connection_is_kept_for_its_time_and_not_longer() {
+        assert_eq!(crate::VendorClient::KEEPALIVE, KEEPALIVE, "the default");
         let (pool, key, now) = (pool(), key("a", "h.example"), Moment::now());
         let check = |span, expected| {
             pool.keep_at(key.clone(), 1, now);
@@ -196,7 +197,7 @@ mod tests {
 
     // covers: AL-219
     #[test]
-    fn connection_serves_one_tenant_scheme_host_and_port_al_219() {
+    fn connection_serves_one_tenant_scheme_host_and_port() {
         let (pool, now) = (pool(), Moment::now());
         pool.keep_at(key("a", "h.example"), 1, now);
         let check = |other: Key| assert_eq!(pool.take_at(&other, now), None);

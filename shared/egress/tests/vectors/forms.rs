@@ -1,39 +1,14 @@
 //! Encodings of forms.
 
-use annex_egress::draft::Nonces;
 use annex_egress::form;
 use annex_egress::multipart::{self, Part, Segment};
 use serde_json::Value;
 
-use crate::{cases, text};
-
-fn pairs(value: &Value) -> Vec<(String, String)> {
-    serde_json::from_value(value.clone()).expect("they are pairs")
-}
-
-struct Fixed;
-
-impl Nonces for Fixed {
-    fn hawk(&self) -> String {
-        String::new()
-    }
-
-    fn cnonce(&self) -> String {
-        String::new()
-    }
-
-    fn uuid(&self) -> String {
-        String::new()
-    }
-
-    fn boundary(&self) -> String {
-        "boundary-of-the-vectors".to_owned()
-    }
-}
+use crate::set::{Fixed, cases, pairs, text};
 
 /// The header lines and the value of the one part.
 fn encode(part: Part<'_>) -> (String, String) {
-    let form = multipart::encode(&[part], &Fixed);
+    let form = multipart::encode(&[part], &Fixed("boundary-of-the-vectors".to_owned()));
     let mut body = String::new();
     for segment in &form.segments {
         match segment {

@@ -5,7 +5,7 @@
 use annex_egress::hmac::{HmacAlgorithm, KeyEncoding, SignatureEncoding, key_bytes, sign, verify};
 use serde_json::Value;
 
-use crate::{cases, text};
+use crate::set::{cases, text};
 
 #[test]
 fn every_hmac_case_comes_out_as_published() {

@@ -18,7 +18,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::{cases, text};
+use crate::set::{cases, text};
 
 #[test]
 fn every_jwt_case_comes_out_as_published() {

@@ -1,14 +1,26 @@
-//! What the cases of the sets about a vendor's authentication have in common.
+//! The cases of a set, and what they have in common.
+
+use std::fs::File;
+use std::path::Path;
 
 use annex_egress::draft::{Draft, Nonces, Scheme, SentUrl};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
 use serde_json::Value;
+
+/// The cases of a set; none where the set is not there.
+pub(crate) fn cases(set: &str) -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
+    let Ok(file) = File::open(folder.join(set).join("open.json.gz")) else { return Vec::new() };
+    let set: Value = serde_json::from_reader(GzDecoder::new(file)).expect("it is JSON");
+    set["cases"].as_array().expect("a set has cases").clone()
+}
 
 /// Runs every case of a set by a judge, which says what is wrong; fails with all that is.
 #[track_caller]
 pub(crate) fn run(set: &str, judge: impl Fn(&Value) -> Result<(), String>) {
-    let wrong: Vec<String> = crate::cases(set)
+    let wrong: Vec<String> = cases(set)
         .iter()
         .filter_map(|case| Some(format!("{}: {}", case["id"], judge(case).err()?)))
         .collect();
@@ -30,8 +42,14 @@ pub(crate) fn same_if_given(
     if expected.is_null() { Ok(()) } else { same(what, found, expected) }
 }
 
+/// A text that a case or an input always has.
+#[track_caller]
+pub(crate) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_else(|| panic!("{name} of {value} is text"))
+}
+
 /// A text of an input; empty where it is null or absent.
-pub(crate) fn text<'a>(input: &'a Value, name: &str) -> &'a str {
+pub(crate) fn text_or_empty<'a>(input: &'a Value, name: &str) -> &'a str {
     input[name].as_str().unwrap_or_default()
 }
 

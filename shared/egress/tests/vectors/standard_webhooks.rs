@@ -1,13 +1,8 @@
 //! The set `standard-webhooks`: signatures of messages, and their verification.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails where it stands")]
-
 use annex_egress::standard_webhooks::{Headers, sign, verify};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
 
-use crate::{cases, text};
+use crate::set::{body, cases, text};
 
 #[test]
 fn every_message_is_signed_and_verified_as_published() {
@@ -16,7 +11,12 @@ fn every_message_is_signed_and_verified_as_published() {
         match text(&case, "kind") {
             "sign" => {
                 let (secret, id) = (text(input, "secret"), text(input, "id"));
-                let signed = sign(secret, id, input["timestamp"].as_i64().unwrap(), &body(input));
+                let signed = sign(
+                    secret,
+                    id,
+                    input["timestamp"].as_i64().unwrap(),
+                    &body(input).unwrap_or_default(),
+                );
                 if !case["expect"].is_null() {
                     let expected = case["expect"]["signature"].as_str();
                     assert_eq!(signed.ok().as_deref(), expected, "{case}");
@@ -29,19 +29,18 @@ fn every_message_is_signed_and_verified_as_published() {
                 let now = input["now"].as_i64().unwrap();
                 let tolerance = input["toleranceSeconds"].as_u64().unwrap();
                 let headers = Headers::of(headers);
-                let is_valid = verify(text(input, "secret"), headers, &body(input), now, tolerance);
+                let is_valid = verify(
+                    text(input, "secret"),
+                    headers,
+                    &body(input).unwrap_or_default(),
+                    now,
+                    tolerance,
+                );
                 if let Some(valid) = case["expect"]["valid"].as_bool() {
                     assert_eq!(is_valid, valid, "{case}");
                 }
             }
             other => panic!("an unknown kind {other}: {case}"),
         }
-    }
-}
-
-fn body(input: &Value) -> Vec<u8> {
-    match input["body_b64"].as_str() {
-        Some(encoded) => STANDARD.decode(encoded).unwrap(),
-        None => text(input, "body").as_bytes().to_vec(),
     }
 }

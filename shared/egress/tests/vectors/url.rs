@@ -3,7 +3,7 @@
 use annex_egress::hosts::{Hosts, UrlRefusal, approve};
 use serde_json::Value;
 
-use crate::{cases, text};
+use crate::set::{cases, text};
 
 /// A URL without a base is sent as the parser writes it, or refused by a rule of ours.
 fn check_parse(case: &Value) {

@@ -3,7 +3,7 @@
 use annex_egress::hosts::{Hosts, URL_CHARS_MAX, UrlRefusal, approve};
 use serde_json::Value;
 
-use crate::{cases, text};
+use crate::set::{cases, text};
 
 /// The set's name of a rule.
 fn rule(refusal: &UrlRefusal) -> &'static str {

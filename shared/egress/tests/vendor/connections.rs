@@ -13,9 +13,9 @@ use crate::peer::{
     send, unknown,
 };
 
-// covers: AL-209 AL-218 AL-220
+// covers: AL-209, AL-218
 #[tokio::test]
-async fn requests_of_a_tenant_to_a_host_follow_each_other_over_one_connection_al_218() {
+async fn requests_of_a_tenant_to_a_host_follow_each_other_over_one_connection() {
     let vendor = Vendor::fine().await;
     let names = Names::loopback();
     let client = client_with(names.clone(), true, VendorClient::KEEPALIVE);
@@ -27,7 +27,7 @@ async fn requests_of_a_tenant_to_a_host_follow_each_other_over_one_connection_al
 
 // covers: AL-218
 #[tokio::test]
-async fn kept_connection_is_closed_when_its_time_has_ended_al_218() {
+async fn kept_connection_is_closed_when_its_time_has_ended() {
     let (closed, mut on_close) = mpsc::unbounded_channel();
     let vendor = Vendor::start(move |mut peer| {
         let closed = closed.clone();
@@ -57,7 +57,7 @@ async fn without_a_time_to_keep_them_connections_are_not_kept() {
 
 // covers: AL-219
 #[tokio::test]
-async fn another_tenant_gets_a_connection_of_its_own_al_219() {
+async fn another_tenant_gets_a_connection_of_its_own() {
     let vendor = Vendor::fine().await;
     let names = Names::loopback();
     let client = client_with(names.clone(), true, PATIENT);
@@ -79,9 +79,9 @@ async fn another_name_of_the_same_address_gets_a_connection_of_its_own() {
     assert_eq!(vendor.connections(), 2);
 }
 
-// covers: AL-216 AL-220
+// covers: AL-220
 #[tokio::test]
-async fn kept_connection_stays_where_it_is_and_a_new_one_is_checked_afresh_al_220() {
+async fn kept_connection_stays_where_it_is_and_a_new_one_is_checked_afresh() {
     let vendor = Vendor::fine().await;
     let names = Names::new(vec![Ok(vec!["127.0.0.1"]), Ok(vec!["169.254.169.254"])]);
     let client = client_with(names.clone(), true, PATIENT);
@@ -95,9 +95,9 @@ async fn kept_connection_stays_where_it_is_and_a_new_one_is_checked_afresh_al_22
     assert_eq!((vendor.connections(), names.lookups()), (1, 2));
 }
 
-// covers: AL-209 AL-216
+// covers: AL-209, AL-216, AL-220
 #[tokio::test]
-async fn each_new_connection_takes_one_lookup_al_209_al_216() {
+async fn each_new_connection_takes_one_lookup() {
     let vendor = Vendor::start(|mut peer| async move {
         peer.answer(OK.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n")).await;
     })
@@ -177,7 +177,7 @@ async fn requests_at_the_same_time_do_not_share_a_connection() {
 
 // covers: AL-188
 #[tokio::test]
-async fn failure_over_a_kept_connection_is_never_not_sent_al_188() {
+async fn failure_over_a_kept_connection_is_never_not_sent() {
     let vendor = Vendor::start(|mut peer| async move {
         peer.answer(OK).await;
         peer.request().await;

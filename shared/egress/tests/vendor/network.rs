@@ -37,9 +37,9 @@ impl Resolve for Silence {
     }
 }
 
-// covers: AL-179 AL-180
+// covers: AL-179, AL-180
 #[tokio::test]
-async fn name_that_does_not_resolve_is_not_sent_al_179_al_180() {
+async fn name_that_does_not_resolve_is_not_sent() {
     let check = async |answer, text| {
         let client = client_with(Names::new(vec![answer]), false, PATIENT);
         let found = send(&client, outgoing(Method::POST, Scheme::Https, 443)).await;
@@ -50,9 +50,9 @@ async fn name_that_does_not_resolve_is_not_sent_al_179_al_180() {
     check(Err(ResolveFault::Failed), "getaddrinfo EAI_AGAIN api.vendor.example").await;
 }
 
-// covers: AL-174 AL-181
+// covers: AL-174, AL-181
 #[tokio::test]
-async fn refused_connection_is_not_sent_al_181() {
+async fn refused_connection_is_not_sent() {
     let port = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()
@@ -69,9 +69,9 @@ async fn name_with_several_addresses_is_reached_at_the_one_that_answers() {
     assert_eq!(send(&client_with(names, true, PATIENT), vendor.get()).await, ok());
 }
 
-// covers: AL-183 AL-166
+// covers: AL-183
 #[tokio::test]
-async fn connection_that_is_not_there_in_time_is_not_sent_al_183_al_166() {
+async fn connection_that_is_not_there_in_time_is_not_sent() {
     // A listener whose queue is full lets nobody in, and says so to nobody.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -121,7 +121,7 @@ async fn check<F>(
 
 // covers: AL-186
 #[tokio::test]
-async fn connection_that_breaks_before_or_in_the_answer_is_unknown_al_186() {
+async fn connection_that_breaks_before_or_in_the_answer_is_unknown() {
     check(|peer| async move { drop(peer) }, unknown(INCOMPLETE)).await;
     check(|peer| async move { peer.reset() }, unknown(RESET)).await;
     check(|mut peer| async move { peer.send("HTTP/1.1 2").await }, unknown(INCOMPLETE)).await;
@@ -136,7 +136,7 @@ async fn connection_that_breaks_before_or_in_the_answer_is_unknown_al_186() {
 
 // covers: AL-186
 #[tokio::test]
-async fn reset_in_the_middle_of_a_body_is_unknown_al_186() {
+async fn reset_in_the_middle_of_a_body_is_unknown() {
     // The client may find the reset before or after it has read the head.
     check(
         |mut peer| async move {
@@ -148,9 +148,9 @@ async fn reset_in_the_middle_of_a_body_is_unknown_al_186() {
     .await;
 }
 
-// covers: AL-164 AL-187
+// covers: AL-187
 #[tokio::test]
-async fn no_complete_answer_in_time_is_unknown_al_164_al_187() {
+async fn no_complete_answer_in_time_is_unknown() {
     let late = || unknown("no complete answer within 500 ms");
     let check = async |bytes: &'static str| {
         let then = move |mut peer: Peer| async move {
@@ -197,15 +197,15 @@ async fn answer_that_drips_or_never_ends_is_ended() {
 
 // covers: AL-191
 #[tokio::test]
-async fn private_address_is_refused_where_a_failed_lookup_is_not_sent_al_191() {
+async fn private_address_is_refused_where_a_failed_lookup_is_not_sent() {
     let client = client_with(Names::new(vec![Ok(vec!["10.0.0.1"])]), false, PATIENT);
     let found = send(&client, outgoing(Method::POST, Scheme::Https, 443)).await;
     assert_eq!(found, refused(NOT_PERMITTED));
 }
 
-// covers: AL-145 AL-208
+// covers: AL-145, AL-208
 #[tokio::test]
-async fn plain_http_is_for_runners_with_private_networks_al_145() {
+async fn plain_http_is_for_runners_with_private_networks() {
     let vendor = Vendor::fine().await;
     let strict = client_with(Names::new(vec![Ok(vec!["93.184.216.34"])]), false, PATIENT);
     let found = send(&strict, outgoing(Method::GET, Scheme::Http, 80)).await;

@@ -32,9 +32,9 @@ fn bytes(text: &'static str) -> OutgoingBody {
     OutgoingBody::Bytes(Bytes::from_static(text.as_bytes()))
 }
 
-// covers: AL-141 AL-152 AL-153
+// covers: AL-152, AL-153
 #[tokio::test]
-async fn request_holds_what_it_was_given_and_nothing_else_al_152() {
+async fn request_holds_what_it_was_given_and_nothing_else() {
     for method in [Method::GET, Method::DELETE] {
         let line = format!("{method} /v1?a=1 HTTP/1.1");
         check(method, &[], OutgoingBody::None, &[&line, "HOST"], "").await;
@@ -62,7 +62,7 @@ async fn request_holds_what_it_was_given_and_nothing_else_al_152() {
 
 // covers: AL-156
 #[tokio::test]
-async fn length_of_the_body_is_set_by_the_client_al_156() {
+async fn length_of_the_body_is_set_by_the_client() {
     let line = "POST /v1?a=1 HTTP/1.1";
     check(Method::POST, &[], bytes("{}"), &[line, "HOST", "content-length: 2"], "{}").await;
     check(Method::POST, &[], OutgoingBody::None, &[line, "HOST", "content-length: 0"], "").await;
@@ -72,7 +72,7 @@ async fn length_of_the_body_is_set_by_the_client_al_156() {
 
 // covers: AL-154
 #[tokio::test]
-async fn header_of_the_connection_is_refused_and_nothing_is_sent_al_154() {
+async fn header_of_the_connection_is_refused_and_nothing_is_sent() {
     let vendor = Vendor::fine().await;
     for name in ["host", "content-length", "Transfer-Encoding", "connection", "EXPECT", "upgrade"] {
         let mut outgoing = vendor.get();

@@ -56,7 +56,7 @@ async fn left_behind(names: Arc<Names>, reset: bool) -> (VendorClient, Vendor) {
 
 // covers: AL-221
 #[tokio::test]
-async fn request_that_may_go_twice_goes_out_over_a_new_connection_al_221() {
+async fn request_that_may_go_twice_goes_out_over_a_new_connection() {
     for method in TWICE {
         let names = Names::loopback();
         let (client, mut vendor) = left_behind(names.clone(), false).await;
@@ -68,7 +68,7 @@ async fn request_that_may_go_twice_goes_out_over_a_new_connection_al_221() {
 
 // covers: AL-222
 #[tokio::test]
-async fn request_that_must_not_go_twice_is_unknown_and_goes_nowhere_al_222() {
+async fn request_that_must_not_go_twice_is_unknown_and_goes_nowhere() {
     for method in ONCE {
         let (client, mut vendor) = left_behind(Names::loopback(), false).await;
         let found = send(&client, vendor.outgoing(method.clone())).await;
@@ -100,9 +100,9 @@ async fn misbehaving<F: Future<Output = ()> + Send + 'static>(
     .await
 }
 
-// covers: AL-221 AL-222
+// covers: AL-221, AL-222
 #[tokio::test]
-async fn connection_that_ends_on_the_request_is_treated_as_closed_before_it_al_221_al_222() {
+async fn connection_that_ends_on_the_request_is_treated_as_closed_before_it() {
     for reset in [false, true] {
         let end = move |peer: Peer| async move {
             match reset {
@@ -126,9 +126,9 @@ async fn connection_that_ends_on_the_request_is_treated_as_closed_before_it_al_2
     }
 }
 
-// covers: AL-186 AL-221
+// covers: AL-186
 #[tokio::test]
-async fn kept_connection_that_breaks_in_the_answer_is_unknown_for_every_method_al_186() {
+async fn kept_connection_that_breaks_in_the_answer_is_unknown_for_every_method() {
     let half = |mut peer: Peer| async move { peer.send("HTTP/1.1 2").await };
     for method in TWICE.into_iter().chain(ONCE) {
         let (client, mut vendor) = (client(), misbehaving(half, 1).await);
@@ -140,7 +140,7 @@ async fn kept_connection_that_breaks_in_the_answer_is_unknown_for_every_method_a
 
 // covers: AL-221
 #[tokio::test]
-async fn request_goes_out_once_more_and_not_again_al_221() {
+async fn request_goes_out_once_more_and_not_again() {
     let mut vendor = Vendor::start(|mut peer| async move {
         match peer.number {
             0 => {

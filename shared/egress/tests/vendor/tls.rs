@@ -65,9 +65,9 @@ async fn check(name: &str, trusted: bool, why: Option<&str>) {
     assert_eq!(vendor.seen().len(), usize::from(why.is_none()));
 }
 
-// covers: AL-184 AL-185
+// covers: AL-184, AL-185
 #[tokio::test]
-async fn certificate_that_does_not_fit_is_not_sent_al_184_al_185() {
+async fn certificate_that_does_not_fit_is_not_sent() {
     check("api.vendor.example", true, None).await;
     check("api.vendor.example", false, Some("certificate not trusted")).await;
     check("vendor.example", true, Some("certificate is for another name")).await;
@@ -77,7 +77,7 @@ async fn certificate_that_does_not_fit_is_not_sent_al_184_al_185() {
 
 // covers: AL-184
 #[tokio::test]
-async fn vendor_that_speaks_no_tls_is_not_sent_al_184() {
+async fn vendor_that_speaks_no_tls_is_not_sent() {
     let check = async |vendor: Vendor, why: &str| {
         let peer = format!("connect api.vendor.example:{}", vendor.port);
         let found = send(&client(), post(vendor.port)).await;
@@ -100,7 +100,7 @@ async fn vendor_that_speaks_no_tls_is_not_sent_al_184() {
 
 // covers: AL-183
 #[tokio::test]
-async fn handshake_that_does_not_end_in_time_is_not_sent_al_183() {
+async fn handshake_that_does_not_end_in_time_is_not_sent() {
     let silent = Vendor::start(|mut peer| async move {
         peer.closed().await;
     })
@@ -111,9 +111,9 @@ async fn handshake_that_does_not_end_in_time_is_not_sent_al_183() {
     assert_eq!(found, not_sent(&why));
 }
 
-// covers: AL-218 AL-219
+// covers: AL-218, AL-219
 #[tokio::test]
-async fn connection_with_tls_is_kept_for_its_tenant_al_218_al_219() {
+async fn connection_with_tls_is_kept_for_its_tenant() {
     let (vendor, certificate) = vendor("api.vendor.example", fine).await;
     let client = trusting(certificate);
     for _ in 0..3 {
@@ -124,9 +124,9 @@ async fn connection_with_tls_is_kept_for_its_tenant_al_218_al_219() {
     assert_eq!((other, vendor.connections()), (ok(), 2));
 }
 
-// covers: AL-221 AL-222
+// covers: AL-221, AL-222
 #[tokio::test]
-async fn kept_connection_with_tls_that_was_closed_is_met_as_one_without_al_221_al_222() {
+async fn kept_connection_with_tls_that_was_closed_is_met_as_one_without() {
     let once = |mut peer: Secure| async move {
         use tokio::io::AsyncWriteExt;
         peer.answer(OK).await;
@@ -150,8 +150,9 @@ async fn kept_connection_with_tls_that_was_closed_is_met_as_one_without_al_221_a
 }
 
 /// An attacker on the way can end a connection, but not say that the answer ended there.
+// covers: AL-186
 #[tokio::test]
-async fn answer_whose_end_tls_does_not_confirm_is_unknown_al_186() {
+async fn answer_whose_end_tls_does_not_confirm_is_unknown() {
     let open = "HTTP/1.1 200 OK\r\n\r\nall of it";
     let cut = move |mut peer: Secure| async move { peer.answer(open).await };
     let whole = move |mut peer: Secure| async move {

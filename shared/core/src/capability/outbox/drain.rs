@@ -168,7 +168,7 @@ impl<'a> Drain<'a> {
     ) -> Result<Self, Outage> {
         let outage = |fault: Fault| Outage::new(fault.message);
         let found = extensions::recent(ports, &place.extension).await.map_err(outage)?;
-        let target = found.map(|found| found.extension).filter(|found| found.url.is_some());
+        let target = found.map(Arc::new).filter(|found| found.url.is_some());
         Ok(Self { ports, calls, place, target })
     }
 

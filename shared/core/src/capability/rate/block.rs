@@ -46,12 +46,12 @@ impl Rates {
     /// Blocks an extension that went over its limit at `now`, and says until when. Whoever is first makes the block and
     /// its line in the history; all others find it.
     pub(super) async fn block(&self, place: Place, now: Timestamp) -> Result<Timestamp, Outage> {
-        let made = self.making.try_get_with(
+        let made = self.making.try_get_or(
             (place.clone(), minute(now)),
             // One at a time in this process.
             make(&self.ports, &place, now),
         );
-        let until = made.await.map_err(|outage| Outage {
+        let until = *made.await.map_err(|outage| Outage {
             write_refused: outage.write_refused,
             ..Outage::new(outage.what.clone())
         })?;

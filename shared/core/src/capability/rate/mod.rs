@@ -11,11 +11,8 @@ mod properties;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::lock::Mutex;
-use moka::future::Cache;
 
 use crate::ids::Oid;
 use crate::keys;
@@ -24,6 +21,7 @@ use crate::limits::{
     RATE_WINDOW, RATES_KEPT, RATES_REMEMBERED_MAX,
 };
 use crate::ports::{Count, Counted, Outage, Ports};
+use crate::remembered::Remembered;
 use crate::time::Timestamp;
 
 use super::id::{LockId, Slug};
@@ -38,10 +36,10 @@ const LOCK: &str = "t";
 /// A process has one: it remembers blocks that it knows of, so that a blocked caller costs no request.
 pub struct Rates {
     ports: Ports,
-    blocks: Cache<Place, Timestamp>,
+    blocks: Remembered<Place, Timestamp>,
     /// Those that are being made: by the minute in which the extension went over its limit.
-    making: Cache<(Place, i64), Timestamp>,
-    reserved: Cache<(Oid, LockId, String), Arc<Mutex<Reserved>>>,
+    making: Remembered<(Place, i64), Timestamp>,
+    reserved: Remembered<(Oid, LockId, String), Mutex<Reserved>>,
 }
 
 /// Who asks for dynamic choices.
@@ -66,9 +64,9 @@ impl Rates {
     pub fn new(ports: Ports) -> Self {
         Self {
             ports,
-            blocks: remembering(EXTENSION_BLOCK),
-            making: remembering(EXTENSION_BLOCK),
-            reserved: remembering(RATE_WINDOW),
+            blocks: Remembered::idle(RATES_REMEMBERED_MAX, EXTENSION_BLOCK),
+            making: Remembered::idle(RATES_REMEMBERED_MAX, EXTENSION_BLOCK),
+            reserved: Remembered::idle(RATES_REMEMBERED_MAX, RATE_WINDOW),
         }
     }
 
@@ -159,7 +157,7 @@ impl Rates {
             Chooser::User(word) => format!("o:#{word}"),
         };
         let key = (oid, lock.clone(), counter.clone());
-        let reserved = self.reserved.get_with(key, async { Arc::default() }).await;
+        let reserved = self.reserved.get_or(key, async { Mutex::default() }).await;
         // One at a time, so that nobody is refused while another is given two.
         let mut reserved = reserved.lock().await;
         let now = self.ports.clock.now();
@@ -180,17 +178,8 @@ impl Rates {
 
     /// The end of a block that this process knows of.
     async fn known_block(&self, place: &Place, now: Timestamp) -> Option<Timestamp> {
-        self.blocks.get(place).await.filter(|until| now < *until)
+        self.blocks.get(place).await.map(|until| *until).filter(|until| now < *until)
     }
-}
-
-/// A cache of what is of use for so long.
-fn remembering<K, V>(time: Duration) -> Cache<K, V>
-where
-    K: std::hash::Hash + Eq + Send + Sync + 'static,
-    V: Clone + Send + Sync + 'static,
-{
-    Cache::builder().max_capacity(RATES_REMEMBERED_MAX).time_to_idle(time).build()
 }
 
 fn of_extension(slug: &Slug) -> String {

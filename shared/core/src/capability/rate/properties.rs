@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::Mutex as StdMutex;
+use std::sync::{Arc, Mutex as StdMutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;

@@ -1,5 +1,8 @@
 //! One process, one clause at a time.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::*;

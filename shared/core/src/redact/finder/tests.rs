@@ -59,7 +59,7 @@ fn text_made_to_be_slow_is_searched_the_steady_way() {
 
 // covers: AL-124
 #[test]
-fn a_marker_stays_where_a_value_stands_in_it_al_124() {
+fn a_marker_stays_where_a_value_stands_in_it() {
     let values = [
         ("[secret:apiKey]".into(), vec![Arc::from("secret")]),
         ("[secret:b]".into(), vec![Arc::from("apiKey"), Arc::from("b]")]),

@@ -178,7 +178,7 @@ mod tests {
             ("a=b=c", "a=b%3Dc"),
             ("p=/x%2fy", "p=%2Fx%2Fy"),
             ("a=%7e%20", "a=~%20"),
-            // AL-325: a raw plus sign is a space, an encoded one is itself.
+            // A raw plus sign is a space, an encoded one is itself.
             ("a=x+y&b=x%2By", "a=x%20y&b=x%2By"),
             ("é=%E1%88%B4", "%C3%A9=%E1%88%B4"),
             ("a-b=1&a=2", "a=2&a-b=1"),

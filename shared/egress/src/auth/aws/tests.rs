@@ -42,9 +42,10 @@ fn pairs(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
     pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
+// covers: AL-312, AL-314, AL-315
 #[test]
 fn a_request_in_the_headers_is_signed_as_the_documentation_of_s3_signs_it() {
-    // AL-312, AL-314, AL-316, AL-322: the example "GET Bucket Lifecycle", whose request has no header of its own.
+    // The example "GET Bucket Lifecycle", whose request has no header of its own.
     let added = sent(&auth("s3", AddTo::Headers), "/?lifecycle", &[], None).unwrap();
     assert_eq!(
         pairs(&added.headers),
@@ -63,6 +64,7 @@ fn a_request_in_the_headers_is_signed_as_the_documentation_of_s3_signs_it() {
     assert_eq!(added.derived, ["fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"]);
 }
 
+// covers: AL-312, AL-318, AL-319, AL-320, AL-321
 #[test]
 fn a_presigned_request_is_signed_as_the_documentation_of_s3_signs_it() {
     // AL-318, AL-319, AL-321: the example of query parameters, which holds for a day.
@@ -90,9 +92,9 @@ fn a_presigned_request_is_signed_as_the_documentation_of_s3_signs_it() {
     assert_eq!(names("execute-api", "/k"), without);
 }
 
+// covers: AL-315, AL-318
 #[test]
 fn a_session_token_is_sent_and_signed() {
-    // AL-315, AL-318.
     let token = |add_to| AwsAuth {
         service_token: Some("a/token+==".to_owned()),
         ..auth("execute-api", add_to)
@@ -110,6 +112,7 @@ fn a_session_token_is_sent_and_signed() {
     assert_eq!(sent(&empty, "/", &[], None), sent(&auth("s3", AddTo::Headers), "/", &[], None));
 }
 
+// covers: AL-316, AL-317
 #[test]
 fn the_bodys_hash_is_sent_to_s3_alone_and_one_of_the_request_is_kept() {
     let header = |service: &str, headers: &[(&str, &str)], name: &str| {
@@ -129,15 +132,16 @@ fn the_bodys_hash_is_sent_to_s3_alone_and_one_of_the_request_is_kept() {
     assert_ne!(Some(value), header("s3", &[("x-amz-content-sha256", x)], "authorization"));
 }
 
+// covers: AL-322
 #[test]
 fn headers_of_the_list_stay_unsigned() {
-    // AL-322, AL-266.
     let headers: Vec<(&str, &str)> =
         UNSIGNED.iter().map(|name| (*name, "v")).chain([("x-signed", "v")]).collect();
     let added = sent(&auth("iam", AddTo::QueryParams), "/", &headers, None).unwrap();
     assert_eq!(pairs(&added.query)[3], ("X-Amz-SignedHeaders", "host;x-signed"));
 }
 
+// covers: AL-323, AL-324
 #[test]
 fn what_the_signature_would_set_twice_is_refused() {
     let refusal = |add_to, target: &str, headers: &[(&str, &str)]| {
@@ -173,7 +177,6 @@ fn what_the_signature_would_set_twice_is_refused() {
 
 #[test]
 fn fields_that_make_no_signature_are_refused() {
-    // AL-273.
     fn check(change: impl Fn(&mut AwsAuth), expected: &str) {
         let mut auth = auth("s3", AddTo::Headers);
         change(&mut auth);

@@ -207,6 +207,7 @@ mod tests {
         assert_eq!(header.as_deref(), expected, "{own:?} {set:?}");
     }
 
+    // covers: AL-295, AL-296, AL-297
     #[test]
     fn cookies_follow_the_requests_own_and_take_no_name_of_it() {
         // AL-295.
@@ -224,9 +225,9 @@ mod tests {
         check(Some("A=0"), &["a=1"], Some("A=0; a=1"));
     }
 
+    // covers: AL-298
     #[test]
     fn values_are_carried_as_they_were_written() {
-        // AL-298.
         for value in ["\"b c\"", "%20%3B", "b=c==", "", "a,b", "é", "a\tb"] {
             check(None, &[&format!("a={value}")], Some(&format!("a={value}")));
         }
@@ -236,6 +237,7 @@ mod tests {
         }
     }
 
+    // covers: AL-299, AL-300, AL-301
     #[test]
     fn cookies_that_have_expired_are_not_carried() {
         // AL-299.
@@ -264,9 +266,9 @@ mod tests {
         assert_eq!(jar.header(None, "/", at(NOW + 10)), None);
     }
 
+    // covers: AL-302
     #[test]
     fn cookies_of_another_path_are_not_carried() {
-        // AL-302.
         for path in ["/", "/v1", "/v1/", "/v1/x", "", "v2"] {
             check(None, &[&format!("a=1; Path={path}")], Some("a=1"));
         }
@@ -277,9 +279,9 @@ mod tests {
         check(None, &["a=1; Path=/", "b=2; Path=/v1/x"], Some("b=2; a=1"));
     }
 
+    // covers: AL-305
     #[test]
     fn both_answers_cookies_are_carried_and_their_number_is_bounded() {
-        // AL-305.
         let mut jar = Jar::default();
         jar.receive(&["a=1", "c=1"], "/x", at(NOW));
         jar.receive(&["b=2", "c=2"], "/x", at(NOW));

@@ -48,6 +48,7 @@ fn answered(digest: &Digest, lines: &[&str], target: &str, cnonce: &'static str)
     headers.chain(added.derived).collect()
 }
 
+// covers: AL-284, AL-286, AL-292
 #[test]
 fn the_answers_are_those_of_rfc_7616() {
     // AL-283, AL-284, AL-286, AL-292: RFC 7616, 3.9.1.
@@ -78,6 +79,7 @@ fn the_answers_are_those_of_rfc_7616() {
     );
 }
 
+// covers: AL-284, AL-293, AL-294
 #[test]
 fn a_username_is_hashed_or_extended_as_in_rfc_7616() {
     // RFC 7616, 3.9.2, with the corrected response of erratum 4897.
@@ -110,6 +112,7 @@ fn a_username_is_hashed_or_extended_as_in_rfc_7616() {
     );
 }
 
+// covers: AL-288
 #[test]
 fn a_server_of_rfc_2069_gets_neither_a_count_nor_a_cnonce() {
     // AL-288: RFC 2069, 2.4, with the corrected response of erratum 749.
@@ -125,6 +128,45 @@ fn a_server_of_rfc_2069_gets_neither_a_count_nor_a_cnonce() {
     let header = answered(&digest, &[&session], "/dir/index.html", "c").remove(0);
     assert!(header.contains(r#", cnonce="c", response=""#), "{header}");
     assert!(!header.contains("nc="), "{header}");
+}
+
+// Computed by another implementation, over an empty body.
+// covers: AL-285, AL-286, AL-287
+#[test]
+fn session_forms_and_the_hash_of_the_body_are_computed() {
+    let digest = Digest::new("Mufasa", "Circle of Life");
+    for (algorithm, qop, response) in [
+        ("MD5-sess", "auth", "19c2fe1e7255f2d79cdfc73e69c5810a"),
+        ("MD5-sess", "auth-int", "1588b54e2a16864ac94a178d750e8f2f"),
+        (
+            "SHA-256-sess",
+            "auth",
+            "19597e1e576e058f89c351aaa0ce1cfca1f60f95b6b413ab6720a0fa628c438f",
+        ),
+        (
+            "SHA-256-sess",
+            "auth-int",
+            "93756e9b8f111ac2d52d5826eb7e2774580a221ef529b1dceb9d83b1a6adf2eb",
+        ),
+        (
+            "SHA-512-256-sess",
+            "auth",
+            "877d5f87db395b471ee11c4d8f93e094f3258a525b3b0cae170b28c056512079",
+        ),
+        (
+            "SHA-512-256-sess",
+            "auth-int",
+            "9f2af83310494a6ec7ffb3126df52f8a5c83ac7d07763dc7d7d80786be784f04",
+        ),
+    ] {
+        let challenge =
+            format!("Digest realm=\"r\", nonce=\"n\", qop=\"{qop}\", algorithm={algorithm}");
+        let header = format!(
+            "Digest username=\"Mufasa\", realm=\"r\", uri=\"/x\", algorithm={algorithm}, nonce=\"n\", \
+             nc=00000001, cnonce=\"c\", qop={qop}, response=\"{response}\""
+        );
+        assert_eq!(answered(&digest, &[&challenge], "/x", "c"), [&header, response]);
+    }
 }
 
 #[test]
@@ -154,6 +196,7 @@ fn check(lines: &[&str], expected: &str) {
     assert_eq!(text, expected, "{lines:?}");
 }
 
+// covers: AL-282, AL-289
 #[test]
 fn the_first_challenge_that_can_be_answered_is_chosen() {
     // AL-282.
@@ -170,9 +213,9 @@ fn the_first_challenge_that_can_be_answered_is_chosen() {
     check(&[&format!("Digest realm=r nonce=0, {md5}")], "1");
 }
 
+// covers: AL-309
 #[test]
 fn a_challenge_that_cannot_be_answered_is_an_error_with_its_reason() {
-    // AL-309.
     let algorithm = "its algorithm is not MD5, SHA-256, SHA-512-256 or a -sess form of one of them";
     check(&["Digest realm=r, nonce=n, algorithm=FOO"], algorithm);
     check(&["Digest realm=r, nonce=n, algorithm=MD5-sess-sess"], algorithm);
@@ -197,6 +240,7 @@ fn a_challenge_that_cannot_be_answered_is_an_error_with_its_reason() {
     check(&["Digest nonce=n", "Digest realm=r"], "it has no realm");
 }
 
+// covers: AL-290, AL-291, AL-293
 #[test]
 fn what_a_challenge_offers_is_read_in_any_case() {
     let read = |rest: &str| chosen(&[&format!("Digest realm=r, nonce=n{rest}")]);
@@ -232,6 +276,7 @@ fn what_a_challenge_offers_is_read_in_any_case() {
     }
 }
 
+// covers: AL-303, AL-307, AL-308
 #[test]
 fn a_third_request_follows_a_stale_nonce_that_was_replaced() {
     let first = chosen(&["Digest realm=r, nonce=n1"]);

@@ -84,7 +84,6 @@ mod tests {
 
     #[test]
     fn a_server_authorization_is_read_strictly() {
-        // AL-341.
         check(r#"Hawk mac="m", hash="h", ext="e""#, Some(("m", "h", "e")));
         check(r#"hAWK   ext="a b"  ,  mac="m=+/" ,"#, Some(("m=+/", "", "a b")));
         check(r#"Hawk mac="m",hash="h""#, Some(("m", "h", "")));

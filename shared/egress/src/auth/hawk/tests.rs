@@ -61,6 +61,7 @@ fn authorization(built: Built) -> String {
     value
 }
 
+// covers: AL-326, AL-328, AL-330, AL-331, AL-332, AL-333
 #[test]
 fn headers_are_those_of_hawks_documentation() {
     // AL-326, AL-328, AL-333.
@@ -83,9 +84,40 @@ fn headers_are_those_of_hawks_documentation() {
     assert!(value.contains(&format!(r#"hash="{empty}""#)), "{value}");
 }
 
+// The example of SHA-1 in the tests of Hawk's own library.
+// covers: AL-326, AL-329
+#[test]
+fn sha_1_and_the_port_of_the_scheme_are_those_of_hawks_own_tests() {
+    let auth = HawkAuth {
+        auth_id: "123456".to_owned(),
+        auth_key: "2983d45yun89q".to_owned(),
+        algorithm: HawkAlgorithm::Sha1,
+        include_payload_hash: true,
+        ext: Some("Bazinga!".to_owned()),
+        nonce: Some("Ygvqdz".to_owned()),
+        timestamp: Some(1_353_809_207),
+        ..HawkAuth::default()
+    };
+    let sent = |scheme, port| {
+        let (host, target) = ("example.net".to_owned(), "/somewhere/over/the/rainbow".to_owned());
+        let url = SentUrl { scheme, host, port, target };
+        let body = Some(b"something to write about".as_slice());
+        let draft = Draft { method: "POST", url: &url, headers: &[], body };
+        authorization(build(&auth, &draft, "2026-01-02T03:04:05Z".parse().unwrap(), &Fixed))
+    };
+    assert_eq!(
+        sent(Scheme::Http, None),
+        r#"Hawk id="123456", ts="1353809207", nonce="Ygvqdz", hash="bsvY3IfUllw6V5rvk4tStEvpBhE=", ext="Bazinga!", mac="qbf1ZPG/r/e06F4ht+T77LXi5vw=""#
+    );
+    assert_eq!(sent(Scheme::Http, Some(80)), sent(Scheme::Http, None));
+    assert_eq!(sent(Scheme::Https, Some(443)), sent(Scheme::Https, None));
+    assert_ne!(sent(Scheme::Https, None), sent(Scheme::Http, None));
+    assert_ne!(sent(Scheme::Http, Some(8080)), sent(Scheme::Http, None));
+}
+
+// covers: AL-334
 #[test]
 fn an_application_and_who_delegated_are_sent_and_covered() {
-    // AL-334.
     let app = HawkAuth { app: Some("a".to_owned()), ..documented() };
     let dlg = HawkAuth { dlg: Some("d".to_owned()), ..app.clone() };
     let parts = |auth: &HawkAuth| {
@@ -98,9 +130,9 @@ fn an_application_and_who_delegated_are_sent_and_covered() {
     assert_ne!(parts(&app)[..40], parts(&documented())[..40]);
 }
 
+// covers: AL-337
 #[test]
 fn the_clock_and_a_fresh_nonce_are_taken_where_none_is_given() {
-    // AL-337, AL-271.
     let auth = HawkAuth { nonce: Some(String::new()), timestamp: None, ..documented() };
     let value = authorization(built(&auth, None));
     assert!(
@@ -109,6 +141,7 @@ fn the_clock_and_a_fresh_nonce_are_taken_where_none_is_given() {
     );
 }
 
+// covers: AL-335, AL-336
 #[test]
 fn fields_that_a_server_would_not_read_are_refused() {
     #[track_caller]
@@ -143,6 +176,7 @@ fn fields_that_a_server_would_not_read_are_refused() {
     check(|auth| auth.timestamp = Some(TIMESTAMP_MAX + 1), Some(bounds));
 }
 
+// covers: AL-338, AL-339, AL-340, AL-341, AL-342, AL-343, AL-344
 #[test]
 fn an_answer_is_checked_as_hawks_documentation_checks_it() {
     let artifacts = Artifacts {

@@ -87,8 +87,9 @@ mod tests {
         format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n")
     }
 
+    // covers: AL-359
     #[test]
-    fn the_label_says_the_form_al_359() {
+    fn the_label_says_the_form() {
         for (label, form) in [
             ("PRIVATE KEY", Form::Pkcs8),
             ("RSA PRIVATE KEY", Form::Rsa),
@@ -101,8 +102,9 @@ mod tests {
         }
     }
 
+    // covers: AL-360
     #[test]
-    fn an_encrypted_key_is_refused_al_360() {
+    fn an_encrypted_key_is_refused() {
         check(&block("ENCRYPTED PRIVATE KEY", "Zm9v"), Err(PemFault::Encrypted));
         let headers = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nZm9v";
         check(&block("EC PRIVATE KEY", headers), Err(PemFault::Encrypted));

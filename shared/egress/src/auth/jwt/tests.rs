@@ -29,8 +29,9 @@ fn check(auth: &JwtAuth, header: Option<&str>, query: Option<(&str, &str)>) {
     assert_eq!(build(auth, now()), Ok(expected));
 }
 
+// covers: AL-347, AL-357
 #[test]
-fn a_token_goes_into_the_authorization_header_al_116_al_347_al_357() {
+fn a_token_goes_into_the_authorization_header() {
     check(&auth(), Some(&format!("Bearer {TOKEN}")), None);
     for prefix in ["JWT ", "", "Bearer", " "] {
         let auth = JwtAuth { header_prefix: Some(prefix.into()), ..auth() };
@@ -38,8 +39,9 @@ fn a_token_goes_into_the_authorization_header_al_116_al_347_al_357() {
     }
 }
 
+// covers: AL-358
 #[test]
-fn a_token_goes_into_a_query_parameter_al_358() {
+fn a_token_goes_into_a_query_parameter() {
     for (name, expected) in [(None, "token"), (Some(""), "token"), (Some("jwt"), "jwt")] {
         let param_name = name.map(str::to_owned);
         let auth = JwtAuth { add_to: AddTo::QueryParams, param_name, ..auth() };
@@ -54,16 +56,18 @@ fn claims(auth: &JwtAuth, at: Timestamp) -> String {
     String::from_utf8(URL_SAFE_NO_PAD.decode(payload).unwrap()).unwrap()
 }
 
+// covers: AL-345, AL-353
 #[test]
-fn claims_are_signed_anew_at_each_time_al_345_al_353() {
+fn claims_are_signed_anew_at_each_time() {
     let auth = JwtAuth { payload: r#"{"iat":"now","exp":"5m","x":1.0}"#.into(), ..auth() };
     assert_eq!(claims(&auth, now()), r#"{"iat":1767225600,"exp":1767225900,"x":1.0}"#);
     let later = Timestamp::from_second(1_767_225_601).unwrap();
     assert_eq!(claims(&auth, later), r#"{"iat":1767225601,"exp":1767225901,"x":1.0}"#);
 }
 
+// covers: AL-355
 #[test]
-fn each_algorithm_is_named_in_the_header_al_355() {
+fn each_algorithm_is_named_in_the_header() {
     for algorithm in JwtAlgorithm::ALL {
         let private_key = match algorithm.name().as_bytes()[0] {
             b'E' => {
@@ -81,8 +85,9 @@ fn each_algorithm_is_named_in_the_header_al_355() {
     }
 }
 
+// covers: AL-362
 #[test]
-fn every_fault_begins_with_the_schemes_name_and_holds_no_key_al_273_al_362() {
+fn every_fault_begins_with_the_schemes_name_and_holds_no_key() {
     let rs256 = JwtAuth { algorithm: JwtAlgorithm::Rs256, ..auth() };
     for (auth, text) in [
         (JwtAuth { secret: String::new(), ..auth() }, "jwt auth: secret is empty"),

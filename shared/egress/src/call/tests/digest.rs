@@ -17,9 +17,9 @@ fn challenged(header: &str) -> Answer {
     answer(401, &[("www-authenticate", header)], "")
 }
 
-// AL-175, AL-281, AL-282
+// covers: AL-175, AL-281, AL-282
 #[tokio::test]
-async fn answer_without_a_digest_challenge_stands_al_175_al_281_al_282() {
+async fn answer_without_a_digest_challenge_stands() {
     let wrong_status = |status| answer(status, &[("www-authenticate", FIRST)], "");
     for first in [
         answer(200, &[], "ok"),
@@ -37,9 +37,9 @@ async fn answer_without_a_digest_challenge_stands_al_175_al_281_al_282() {
     }
 }
 
-// AL-176, AL-283, AL-292, AL-295, AL-296, AL-297, AL-302
+// covers: AL-115, AL-176, AL-283, AL-292, AL-295, AL-296, AL-297, AL-302
 #[tokio::test]
-async fn challenge_is_answered_by_the_same_request_al_176_al_283_al_295_to_al_297() {
+async fn challenge_is_answered_by_the_same_request() {
     let cookies = [
         ("set-cookie", "a=1"),
         ("www-authenticate", FIRST),
@@ -63,12 +63,14 @@ async fn challenge_is_answered_by_the_same_request_al_176_al_283_al_295_to_al_29
         sent
     };
     assert_eq!(rest(&first), rest(&second));
-    assert_eq!(scene.call.redactions().hide(&authorization), "[auth:digest]");
+    assert_eq!(hidden(&scene, &authorization), "[auth:digest]");
+    let (_, response) = authorization.split_once("response=\"").unwrap();
+    assert_eq!(hidden(&scene, response.split('"').next().unwrap()), "[auth:digest]");
 }
 
-// AL-177, AL-303, AL-304, AL-305
+// covers: AL-177, AL-303, AL-304, AL-305
 #[tokio::test]
-async fn stale_nonce_is_answered_once_more_al_177_al_303_to_al_305() {
+async fn stale_nonce_is_answered_once_more() {
     let with_cookie = |header: &str, cookie: &str| {
         answer(401, &[("www-authenticate", header), ("set-cookie", cookie)], "")
     };
@@ -85,23 +87,26 @@ async fn stale_nonce_is_answered_once_more_al_177_al_303_to_al_305() {
     assert_eq!(third.header("cookie"), Some("a=1; b=2"));
 }
 
-// AL-306, AL-307, AL-308
+// covers: AL-306, AL-307, AL-308
 #[tokio::test]
-async fn second_401_stands_unless_its_nonce_is_stale_and_new_al_306_to_al_308() {
+async fn second_401_stands_unless_its_nonce_is_stale_and_new() {
     let same = FIRST.replace("opaque=\"o\"", "stale=true");
     for (second, requests) in [(FIRST, 2), (same.as_str(), 2), ("Basic realm=\"r\"", 2), (STALE, 3)]
     {
         let newer = STALE.replace("n2", "n3");
         let scene =
             Scene::new().answering([challenged(FIRST), challenged(second), challenged(&newer)]);
-        assert_eq!(scene.ask(&asked(json!({}))).await["status"], 401);
+        let answered = scene.ask(&asked(json!({}))).await;
+        assert_eq!(answered["status"], 401);
+        let last = if requests == 2 { second } else { &newer };
+        assert_eq!(answered["headers"]["www-authenticate"], last);
         assert_eq!(scene.sent().len(), requests, "{second}");
     }
 }
 
-// AL-194, AL-309
+// covers: AL-194, AL-309
 #[tokio::test]
-async fn challenge_that_cannot_be_answered_is_an_error_al_194_al_309() {
+async fn challenge_that_cannot_be_answered_is_an_error() {
     let scene =
         Scene::new().answering([challenged("Digest realm=\"r\", nonce=\"n\", algorithm=FOO")]);
     let answered = scene.ask(&asked(json!({}))).await;
@@ -111,9 +116,9 @@ async fn challenge_that_cannot_be_answered_is_an_error_al_194_al_309() {
     assert_eq!(scene.sent().len(), 1);
 }
 
-// AL-196
+// covers: AL-196
 #[tokio::test]
-async fn network_is_that_of_the_request_that_failed_al_196() {
+async fn network_is_that_of_the_request_that_failed() {
     let scene = Scene::new().answering([challenged(FIRST)]);
     let failed = Err(fault("connect ECONNREFUSED", Some(Network::NotSent)));
     scene.vendor.answers.lock().unwrap().push_back(failed);
@@ -121,9 +126,10 @@ async fn network_is_that_of_the_request_that_failed_al_196() {
     assert_eq!(scene.ask(&asked(json!({}))).await, expected);
 }
 
-// AL-224: 12 calls of two requests, then one whose second request is the 26th.
+// 12 calls of two requests, then one whose second request is the 26th.
+// covers: AL-224
 #[tokio::test]
-async fn every_request_of_a_digest_auth_counts_al_224() {
+async fn every_request_of_a_digest_auth_counts() {
     let answers = (0..13).flat_map(|_| [challenged(FIRST), answer(200, &[], "")]);
     let scene = Scene::new().answering(answers);
     for _ in 0..12 {
@@ -132,6 +138,26 @@ async fn every_request_of_a_digest_auth_counts_al_224() {
     let over = json!({"error": "HTTP request limit of 25 per call reached"});
     assert_eq!(scene.ask(&asked(json!({}))).await, over);
     assert_eq!(scene.sent().len(), 25);
+}
+
+// The body is hashed as it was sent, its boundary included.
+// covers: AL-287, AL-291
+#[tokio::test]
+async fn auth_int_covers_the_body_as_sent() {
+    let challenge = "Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"";
+    let scene = Scene::new().answering([challenged(challenge)]);
+    let parts = json!({"multipart": [{"name": "a", "value": "{{secret:odd:TAG}}"}]});
+    scene.ask(&asked(json!({"method": "POST", "body": parts}))).await;
+    let [first, second] = scene.sent().try_into().unwrap();
+    assert_eq!(first.body, second.body);
+    use md5::Digest as _;
+    let md5 = |bytes: &[u8]| hex::encode(md5::Md5::digest(bytes));
+    let user = md5(b"Mufasa:r:Circle of Life");
+    let request = md5(format!("POST:/v1:{}", md5(&second.body)).as_bytes());
+    let response = md5(format!("{user}:n:00000001:nonce-1:auth-int:{request}").as_bytes());
+    let authorization = second.header("authorization").unwrap();
+    assert!(authorization.contains(&format!("response=\"{response}\"")), "{authorization}");
+    assert!(authorization.contains("qop=auth-int,"), "{authorization}");
 }
 
 // A realm in UTF-8 goes back with the bytes it came with, and is hashed as them.

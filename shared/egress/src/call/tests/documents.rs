@@ -7,9 +7,9 @@ use futures_util::stream;
 use super::*;
 use crate::vendor::ByteStream;
 
-/// A folder with one document, of a given size.
+/// A folder with one document of this content.
 struct Folder {
-    length: usize,
+    content: Bytes,
     reads: AtomicUsize,
 }
 
@@ -20,12 +20,11 @@ impl Documents for Folder {
             return Err("document not available".into());
         }
         self.reads.fetch_add(1, Ordering::AcqRel);
-        let length = self.length;
+        let (content, length) = (self.content.clone(), self.content.len());
         let open = move || -> ByteStream {
-            let pieces = (0..length)
-                .step_by(1 << 16)
-                .map(move |at| Ok(Bytes::from(vec![b'd'; (length - at).min(1 << 16)])));
-            Box::pin(stream::iter(pieces))
+            let content = content.clone();
+            let piece = move |at| content.slice(at..content.len().min(at + (1 << 16)));
+            Box::pin(stream::iter((0..length).step_by(1 << 16).map(move |at| Ok(piece(at)))))
         };
         Ok(Document {
             content_type: "image/png".into(),
@@ -37,27 +36,44 @@ impl Documents for Folder {
 }
 
 fn scene(length: usize) -> (Scene, Arc<Folder>) {
-    let folder = Arc::new(Folder { length, reads: AtomicUsize::new(0) });
+    scene_with(Bytes::from(vec![b'd'; length]))
+}
+
+fn scene_with(content: Bytes) -> (Scene, Arc<Folder>) {
+    let folder = Arc::new(Folder { content, reads: AtomicUsize::new(0) });
     let documents = Some(Arc::clone(&folder) as Arc<dyn Documents>);
     (Scene::given(Given { documents, ..Given::default() }), folder)
 }
 
-// AL-078, AL-245, AL-246, AL-249, AL-257
+// covers: AL-161, AL-245, AL-246, AL-257
 #[tokio::test]
-async fn document_is_streamed_with_its_type_al_078_al_245_al_246_al_249_al_257() {
+async fn document_is_streamed_with_its_type() {
     let (scene, _folder) = scene(20 << 20);
     let body = json!({"method": "PUT", "body": {"document": "doc-1"}});
     let sent = scene.sends(&to_vendor(body)).await;
     assert_eq!(sent.header("content-type"), Some("image/png"));
     assert_eq!(sent.header("content-length"), Some("20971520"));
+    assert!(sent.is_streamed);
     assert!(sent.body.iter().all(|&byte| byte == b'd'));
     let own = json!({"headers": {"content-type": "x/y"}, "body": {"document": "doc-1"}});
     assert_eq!(scene.sends(&to_vendor(own)).await.header("content-type"), Some("x/y"));
 }
 
-// AL-252, AL-253, AL-386
+// covers: AL-078
 #[tokio::test]
-async fn document_is_a_part_under_its_own_name_or_another_al_252_al_253_al_386() {
+async fn nothing_is_filled_in_a_document() {
+    let content = "{{secret:apiKey}} {{secret:apiKey:AAAAAAAAAAAAAAAAAAAAAA}}";
+    let (scene, _folder) = scene_with(Bytes::from_static(content.as_bytes()));
+    let sent = scene.sends(&to_vendor(json!({"body": {"document": "doc-1"}}))).await;
+    assert_eq!(sent.text(), content);
+    let part = json!({"body": {"multipart": [{"name": "a", "document": "doc-1"}]}});
+    let sent = scene.sends(&to_vendor(part)).await;
+    assert!(sent.text().contains(&format!("\r\n\r\n{content}\r\n")), "{}", sent.text());
+}
+
+// covers: AL-252, AL-253, AL-386
+#[tokio::test]
+async fn document_is_a_part_under_its_own_name_or_another() {
     let (scene, _folder) = scene(3);
     let parts = json!([
         {"name": "a", "document": "doc-1"},
@@ -83,9 +99,9 @@ async fn document_is_a_part_under_its_own_name_or_another_al_252_al_253_al_386()
     assert_eq!(sent.header("x-s"), Some(expected.as_str()));
 }
 
-// AL-244, AL-247, AL-248
+// covers: AL-244, AL-247, AL-248
 #[tokio::test]
-async fn document_that_is_not_the_calls_is_refused_al_244_al_247_al_248() {
+async fn document_that_is_not_the_calls_is_refused() {
     let body = |id: &str| to_vendor(json!({"body": {"document": id}}));
     refused(body("doc-1"), "documents are not available to this call").await;
     let (scene, _folder) = scene(3);

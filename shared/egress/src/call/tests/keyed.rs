@@ -24,9 +24,9 @@ fn request(fields: Value) -> Value {
 
 const HEX: &str = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
 
-// AL-403 to AL-407
+// covers: AL-081, AL-403, AL-404, AL-405, AL-406, AL-407
 #[test]
-fn signature_is_answered_al_403_to_al_407() {
+fn signature_is_answered() {
     assert_eq!(hmac(&request(json!({}))), json!({"signature": HEX}));
     let base64 = json!({"data": {"base64": "d2hhdCBkbyB5YSB3YW50IGZvciBub3RoaW5nPw=="}});
     assert_eq!(hmac(&request(base64)), json!({"signature": HEX}));
@@ -41,9 +41,9 @@ fn signature_is_answered_al_403_to_al_407() {
     assert_eq!(hmac(&whsec), json!({"signature": HEX}));
 }
 
-// AL-029, AL-032, AL-081, AL-406, AL-412, AL-413, AL-414
+// covers: AL-029, AL-032, AL-406, AL-412, AL-413, AL-414
 #[test]
-fn what_cannot_be_signed_is_an_error_al_406_al_412_to_al_414() {
+fn what_cannot_be_signed_is_an_error() {
     let error = |text: &str| json!({"error": text});
     let bad = request(json!({"key": {"text": "***secretkey***"}, "keyEncoding": "base64"}));
     assert_eq!(hmac(&bad), error("the key is not base64"));
@@ -66,9 +66,9 @@ fn what_cannot_be_signed_is_an_error_al_406_al_412_to_al_414() {
     assert_eq!(call.hmac_verify(b"[1"), "{\"error\":\"request is not JSON\"}");
 }
 
-// AL-415, AL-417, AL-418, AL-419
+// covers: AL-081, AL-415, AL-417, AL-418, AL-419
 #[test]
-fn signature_is_verified_al_415_to_al_419() {
+fn signature_is_verified() {
     let valid = |signature: &str, encoding: &str| {
         verify(&request(json!({"signature": signature, "encoding": encoding})))
     };
@@ -85,6 +85,11 @@ fn signature_is_verified_al_415_to_al_419() {
     ] {
         assert_eq!(valid(signature, encoding), json!({"valid": expected}), "{signature}");
     }
+    let by_name = |signature: &str| {
+        verify(&request(json!({"key": {"secret": "jefe"}, "signature": signature})))
+    };
+    assert_eq!(by_name(HEX), json!({"valid": true}));
+    assert_eq!(by_name(&HEX.replace('5', "6")), json!({"valid": false}));
     let missing = json!({"error": "invalid request: signature: is missing"});
     assert_eq!(verify(&request(json!({}))), missing);
 }

@@ -4,6 +4,8 @@ mod auths;
 mod bodies;
 mod digest;
 mod documents;
+mod echoes;
+mod final_request;
 mod hosts;
 mod keyed;
 mod limits;
@@ -29,6 +31,8 @@ struct Sent {
     url: String,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
+    /// Whether the body was read piece by piece while it was sent.
+    is_streamed: bool,
     timeout: Duration,
 }
 
@@ -50,6 +54,8 @@ impl Sent {
 struct Vendor {
     sent: Mutex<Vec<Sent>>,
     answers: Mutex<VecDeque<Result<Answer, VendorFault>>>,
+    /// Whether it tells all that it was sent, before any answer.
+    echoes: AtomicBool,
 }
 
 #[async_trait::async_trait]
@@ -62,6 +68,7 @@ impl Transport for Vendor {
     ) -> Result<Answer, VendorFault> {
         use futures_util::StreamExt as _;
         assert_eq!(tenant, "tenant-a");
+        let is_streamed = matches!(outgoing.body, OutgoingBody::Stream { .. });
         let body = match &outgoing.body {
             OutgoingBody::None => Vec::new(),
             OutgoingBody::Bytes(bytes) => bytes.to_vec(),
@@ -71,13 +78,15 @@ impl Transport for Vendor {
                 pieces.concat()
             }
         };
-        self.sent.lock().unwrap().push(Sent {
-            method: outgoing.method.to_string(),
-            url: outgoing.url.to_string(),
-            headers: outgoing.sent_headers(),
-            body,
-            timeout,
-        });
+        let (url, headers) = (outgoing.url.to_string(), outgoing.sent_headers());
+        let lines = headers.iter().map(|(name, value)| format!("{name}: {value}"));
+        let echo = [url.clone()].into_iter().chain(lines).collect::<Vec<_>>().join("\n");
+        let method = outgoing.method.to_string();
+        let sent = Sent { method, url, headers, body, is_streamed, timeout };
+        self.sent.lock().unwrap().push(sent);
+        if self.echoes.load(Ordering::Acquire) {
+            return Err(fault(&echo, Some(Network::Unknown)));
+        }
         self.answers.lock().unwrap().pop_front().unwrap_or_else(|| Ok(answer(204, &[], "")))
     }
 }
@@ -108,7 +117,14 @@ impl Default for Given {
     fn default() -> Self {
         Self {
             hosts: vec!["api.vendor.example", "*.wild.example", "alt.vendor.example:8443"],
-            secrets: vec![("apiKey", "key-12345678"), ("odd", "a\"b\\c d"), ("dots", "..")],
+            secrets: vec![
+                ("apiKey", "key-12345678"),
+                ("odd", "a\"b\\c d"),
+                ("dots", ".."),
+                ("base", "https://api.vendor.example/base"),
+                ("url", "x/y?z=1#f@h&i"),
+                ("jefe", "Jefe"),
+            ],
             allow_private_networks: false,
             time_left: Duration::from_secs(60),
             nonces: vec!["nonce-1", "nonce-2", "nonce-3"],
@@ -160,17 +176,21 @@ impl Scene {
 
     fn sent(&self) -> Vec<Sent> {
         let sent = self.vendor.sent.lock().unwrap().clone();
-        for sent in &sent {
-            assert!(!format!("{sent:?}").contains(TAG), "the tag left (AL-092): {sent:?}");
+        for Sent { url, headers, body, .. } in &sent {
+            let text = format!("{url} {headers:?} {}", String::from_utf8_lossy(body));
+            assert!(!text.contains(TAG), "the tag left (AL-092): {text}");
         }
         sent
     }
 
     /// What one request sends.
     async fn sends(&self, request: &Value) -> Sent {
+        let before = self.sent().len();
         let answered = self.ask(request).await;
         assert_eq!(answered.get("error"), None, "{request}");
-        self.sent().pop().unwrap()
+        let mut sent = self.sent();
+        assert_eq!(sent.len(), before + 1, "{request}");
+        sent.remove(before)
     }
 }
 
@@ -202,6 +222,11 @@ async fn refused_with(request: Value, beginning: &str) {
     assert!(text.starts_with(beginning), "{request}: {answered}");
     assert_eq!(answered.get("network"), None, "{request}");
     assert_eq!(scene.sent(), [], "{request}");
+}
+
+/// Hides a text as everything is hidden that leaves the call.
+fn hidden(scene: &Scene, text: &str) -> String {
+    scene.call.redactions().hide(text).into_owned()
 }
 
 fn fault(text: &str, network: Option<Network>) -> VendorFault {

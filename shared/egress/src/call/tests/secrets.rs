@@ -4,9 +4,11 @@ use super::*;
 
 const MISPLACED: &str = "a secret placeholder stands where the host does not fill it: ";
 
-// AL-064 to AL-076: each place has its form.
+// Each place has its form.
+// covers: AL-065, AL-066, AL-067, AL-069, AL-070, AL-071, AL-072, AL-073, AL-074, AL-075, AL-076, AL-077, AL-092
+// covers: AL-242
 #[tokio::test]
-async fn secret_is_filled_in_the_form_its_place_needs_al_064_to_al_076() {
+async fn secret_is_filled_in_the_form_its_place_needs() {
     let odd = "{{secret:odd:TAG}}";
     let post = |body: Value| to_vendor(json!({"method": "POST", "body": body}));
     let sent = Scene::new()
@@ -19,6 +21,11 @@ async fn secret_is_filled_in_the_form_its_place_needs_al_064_to_al_076() {
     assert_eq!(sent.url, "https://api.vendor.example/a%22b%5Cc%20d/x?q=a%22b%5Cc%20d");
     assert_eq!(sent.header("x-key"), Some("<a\"b\\c d>"));
     assert_eq!(sent.header("authorization"), Some("Basic YWNtZTphImJcYyBk"));
+    // What would be structure of a URL is text in it.
+    let url = "https://api.vendor.example/a/{{secret:url:TAG}}/b?q={{secret:url:TAG}}&r=1";
+    let encoded = "x%2Fy%3Fz%3D1%23f%40h%26i";
+    let expected = format!("https://api.vendor.example/a/{encoded}/b?q={encoded}&r=1");
+    assert_eq!(Scene::new().sends(&json!({"url": url})).await.url, expected);
     for (body, expected) in [
         (json!(format!("k={odd}")), "k=a\"b\\c d"),
         (json!({"json": {odd: [odd, 1]}}), r#"{"a\"b\\c d":["a\"b\\c d",1]}"#),
@@ -27,8 +34,8 @@ async fn secret_is_filled_in_the_form_its_place_needs_al_064_to_al_076() {
             r#"{ "a\"b\\c d" :"a\"b\\c d"}"#,
         ),
         (json!({"form": {odd: odd}}), "a%22b%5Cc+d=a%22b%5Cc+d"),
-        (json!({"form": [["n", odd], ["n", "2"]]}), "n=a%22b%5Cc+d&n=2"),
-        // AL-077: base64 of a placeholder without the tag goes out as it is.
+        (json!({"form": [["n", odd], [odd, "2"]]}), "n=a%22b%5Cc+d&a%22b%5Cc+d=2"),
+        // Base64 of a placeholder without the tag goes out as it is.
         (json!({"base64": "e3tzZWNyZXQ6YXBpS2V5fX0="}), "{{secret:apiKey}}"),
     ] {
         let sent = Scene::new().sends(&post(body)).await;
@@ -39,21 +46,29 @@ async fn secret_is_filled_in_the_form_its_place_needs_al_064_to_al_076() {
     assert!(sent.text().contains("\r\n\r\na\"b\\c d\r\n"), "{}", sent.text());
 }
 
-// AL-079, AL-087 to AL-091, AL-106
+// covers: AL-087, AL-088, AL-089, AL-090, AL-106, AL-135
 #[tokio::test]
-async fn text_without_the_tag_is_text_al_079_al_087_to_al_091() {
+async fn text_without_the_tag_is_text() {
     for text in [
         "{{secret:apiKey}}",
         "{{secret:apiKey:AAAAAAAAAAAAAAAAAAAAAA}}",
         "{{secret:apiKey:[tag]}}",
         "{{secret:missing}}",
+        "[secret:apiKey] [auth:basic] [cache:token] [tag]",
     ] {
         let request = to_vendor(json!({"method": "POST", "body": text, "headers": {"x-a": text}}));
         let sent = Scene::new().sends(&request).await;
         assert_eq!((sent.text(), sent.header("x-a")), (text, Some(text)));
     }
+}
+
+// covers: AL-079, AL-091
+#[tokio::test]
+async fn secret_that_the_call_does_not_carry_fails_the_request() {
     for place in [
+        json!({"url": "https://api.vendor.example/{{secret:nope:TAG}}"}),
         json!({"body": "{{secret:nope:TAG}}"}),
+        json!({"body": {"multipart": [{"name": "n", "value": "{{secret:nope:TAG}}"}]}}),
         json!({"headers": {"a": "{{secret:nope:TAG}}"}}),
         json!({"auth": {"authType": "bearer", "token": "{{secret:nope:TAG}}"}}),
         json!({"sign": {"header": "x", "algorithm": "sha1", "key": {"secret": "nope"}}}),
@@ -64,9 +79,9 @@ async fn text_without_the_tag_is_text_al_079_al_087_to_al_091() {
     }
 }
 
-// AL-093 to AL-103
+// covers: AL-092, AL-093, AL-094, AL-095, AL-096, AL-097, AL-098, AL-099, AL-100, AL-101, AL-102, AL-103
 #[tokio::test]
-async fn tag_where_nothing_is_filled_is_refused_al_093_to_al_103() {
+async fn tag_where_nothing_is_filled_is_refused() {
     let part = |part: Value| json!({"body": {"multipart": [part]}});
     for (fields, place) in [
         (json!({"headers": {"x-TAG": "1"}}), "a header name"),
@@ -110,30 +125,31 @@ async fn tag_where_nothing_is_filled_is_refused_al_093_to_al_103() {
     refused(url, &format!("{MISPLACED}the URL")).await;
 }
 
-// AL-104: a signature's prefix and suffix are hashed and never sent.
+// A signature's prefix and suffix are hashed and never sent.
+// covers: AL-104
 #[tokio::test]
-async fn bare_tag_may_be_hashed_al_104() {
-    let sign =
-        json!({"header": "x-s", "algorithm": "sha256", "key": {"text": "k"}, "prefix": "TAG"});
+async fn bare_tag_may_be_hashed() {
+    let sign = json!({"header": "x-s", "algorithm": "sha256", "key": {"text": "k"},
+        "prefix": "TAG", "suffix": "|TAG"});
     let sent = Scene::new().sends(&to_vendor(json!({"sign": sign}))).await;
     let expected = crate::hmac::sign(
         crate::hmac::HmacAlgorithm::Sha256,
         b"k",
-        TAG.as_bytes(),
+        format!("{TAG}|{TAG}").as_bytes(),
         crate::hmac::SignatureEncoding::Hex,
     );
     assert_eq!(sent.header("x-s"), Some(expected.as_str()));
 }
 
-// AL-105, AL-106, AL-111, AL-112, AL-118, AL-125, AL-131, AL-132, AL-135
+// covers: AL-105, AL-106, AL-111, AL-114, AL-118, AL-125, AL-131, AL-132, AL-134
 #[tokio::test]
-async fn what_leaves_the_call_shows_no_secret_al_105_al_111_al_118_al_125_al_131() {
+async fn what_leaves_the_call_shows_no_secret() {
     let scene = Scene::new();
     let auth = json!({"authType": "basic", "username": "acme", "password": "plain-password"});
     scene.ask(&to_vendor(json!({"auth": auth}))).await;
     let token = json!({"authType": "bearer", "token": "plain-token-123"});
     scene.ask(&to_vendor(json!({"auth": token}))).await;
-    let hidden = |text: &str| scene.call.redactions().hide(text).into_owned();
+    let hidden = |text: &str| hidden(&scene, text);
     for (text, expected) in [
         ("key-12345678", "[secret:apiKey]"),
         (TAG, "[tag]"),

@@ -178,7 +178,7 @@ fn every(addresses: &[Ipv4Addr], six: &[&str]) -> Vec<IpAddr> {
         .collect()
 }
 
-// covers: AL-207 AL-210 AL-211 AL-212 AL-213 AL-214 AL-215 AL-216
+// covers: AL-207, AL-210, AL-211, AL-212, AL-213, AL-214, AL-215
 #[tokio::test]
 async fn forbidden_target_is_not_connected_to_however_it_is_spelled() {
     let four = forbidden_v4();
@@ -195,7 +195,7 @@ async fn forbidden_target_is_not_connected_to_however_it_is_spelled() {
     assert!(different >= 500, "{different}");
 }
 
-// covers: AL-212 AL-213 AL-214 AL-215
+// covers: AL-212, AL-213, AL-214, AL-215
 #[tokio::test]
 async fn what_is_nobodys_private_network_stays_forbidden_where_those_are_allowed() {
     let four: Vec<Ipv4Addr> = SPECIAL_V4.iter().map(|text| text.parse().unwrap()).collect();
@@ -208,7 +208,7 @@ async fn what_is_nobodys_private_network_stays_forbidden_where_those_are_allowed
     assert!(different >= 500, "{different}");
 }
 
-// covers: AL-210 AL-211
+// covers: AL-210, AL-211
 #[tokio::test]
 async fn alias_of_a_forbidden_name_is_forbidden() {
     let listeners = Listeners::start();
@@ -229,7 +229,7 @@ async fn alias_of_a_forbidden_name_is_forbidden() {
 
 // covers: AL-217
 #[tokio::test]
-async fn redirect_is_an_answer_and_is_not_followed_al_217() {
+async fn redirect_is_an_answer_and_is_not_followed() {
     let listeners = Listeners::start();
     let port = listeners.port();
     let four = ["127.0.0.1", "2130706433", "0x7f.1", "localhost", "[::1]", "[::ffff:127.0.0.1]"];

@@ -137,8 +137,9 @@ const EC: [(JwtAlgorithm, &dyn VerificationAlgorithm, &str); 3] = [
     (JwtAlgorithm::Es512, &ECDSA_P521_SHA512_FIXED, "P-521"),
 ];
 
+// covers: AL-350, AL-359
 #[test]
-fn an_rsa_key_of_2048_bits_signs_in_each_form_al_350_al_359() {
+fn an_rsa_key_of_2048_bits_signs_in_each_form() {
     let public_key = RsaKeyPair::from_der(&pkcs1()).unwrap().public_key().as_ref().to_vec();
     for (algorithm, verifier) in RSA {
         check_valid(algorithm, &rsa_pem(), verifier, &public_key);
@@ -162,8 +163,9 @@ fn the_signature_of_rfc_7515_appendix_a_2_comes_out() {
     assert_eq!(URL_SAFE_NO_PAD.encode(signature), expected);
 }
 
+// covers: AL-350
 #[test]
-fn an_rsa_key_below_2048_bits_is_refused_al_350() {
+fn an_rsa_key_below_2048_bits_is_refused() {
     let small = STANDARD.decode(BITS_2047).unwrap();
     for key in
         [pem("RSA PRIVATE KEY", &small), pem("PRIVATE KEY", &pkcs8(&[OID_RSA, NULL], &small))]
@@ -174,15 +176,17 @@ fn an_rsa_key_below_2048_bits_is_refused_al_350() {
     }
 }
 
+// covers: AL-361
 #[test]
-fn a_key_typed_for_rsa_pss_only_is_refused_al_361() {
+fn a_key_typed_for_rsa_pss_only_is_refused() {
     for (algorithm, _verifier) in RSA {
         check_refused(algorithm, &pem("PRIVATE KEY", &pkcs8(&[OID_RSA_PSS], &pkcs1())), NOT_RSA);
     }
 }
 
+// covers: AL-351, AL-359
 #[test]
-fn a_key_on_the_algorithms_curve_signs_in_each_form_al_351_al_359() {
+fn a_key_on_the_algorithms_curve_signs_in_each_form() {
     for (algorithm, verifier, _curve) in EC {
         let key = ec_key_pair(algorithm);
         for pem in ec_pems(&key) {
@@ -206,8 +210,9 @@ fn signatures_on_a_curve_are_both_numbers_at_full_length() {
     }
 }
 
+// covers: AL-351
 #[test]
-fn a_key_on_another_curve_or_of_another_kind_is_refused_al_351() {
+fn a_key_on_another_curve_or_of_another_kind_is_refused() {
     for (algorithm, _verifier, curve) in EC {
         let not_on = format!("privateKey is not a key on {curve}");
         for (other, _verifier, _curve) in EC.iter().filter(|(other, ..)| *other != algorithm) {
@@ -255,8 +260,9 @@ fn bytes_that_are_no_key_are_refused() {
     }
 }
 
+// covers: AL-360
 #[test]
-fn an_encrypted_key_is_refused_al_360() {
+fn an_encrypted_key_is_refused() {
     let key = pem("ENCRYPTED PRIVATE KEY", b"foo");
     check_refused(JwtAlgorithm::Rs256, &key, "privateKey is encrypted");
     check_refused(JwtAlgorithm::Es256, &key, "privateKey is encrypted");
@@ -288,8 +294,9 @@ fn check_secret(secret: &str, is_secret_base64_encoded: bool, expected: Result<&
     assert_eq!(read.as_ref().map(|bytes| bytes.as_slice()).map_err(String::as_str), expected);
 }
 
+// covers: AL-348, AL-349
 #[test]
-fn a_secret_is_its_text_or_base64_of_either_alphabet_al_347_al_348_al_349() {
+fn a_secret_is_its_text_or_base64_of_either_alphabet() {
     check_secret("clé", false, Ok(&[b'c', b'l', 0xC3, 0xA9]));
     check_secret("//79/w==", false, Ok(b"//79/w=="));
     for secret in ["//79/w==", "//79/w", "__79_w==", "__79_w"] {
@@ -297,6 +304,32 @@ fn a_secret_is_its_text_or_base64_of_either_alphabet_al_347_al_348_al_349() {
     }
     // The prefix of Standard Webhooks means nothing here: it is base64 like the rest.
     check_secret("whsec_", true, Ok(&[0xC2, 0x1B, 0x1E, 0x73]));
+}
+
+// Of RFC 4231, test case 2.
+// covers: AL-347
+#[test]
+fn each_hash_signs_under_the_secret() {
+    for (algorithm, hex) in [
+        (
+            JwtAlgorithm::default(),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+        ),
+        (
+            JwtAlgorithm::Hs384,
+            "af45d2e376484031617f78d2b58a6b1b9c7ef464f5a01b47e42ec3736322445e\
+             8e2240ca5e69e2c78b3239ecfab21649",
+        ),
+        (
+            JwtAlgorithm::Hs512,
+            "164b7a7bfcf819e2e395fbe73b56e0a387bd64222e831fd610270cd7ea250554\
+             9758bf75c05a994a6d034f65f8f0e6fdcaeab1a34d4a6b4b636e070a38bce737",
+        ),
+    ] {
+        let auth = JwtAuth { algorithm, secret: "Jefe".into(), ..JwtAuth::default() };
+        let signature = sign(&auth, b"what do ya want for nothing?").map(hex::encode);
+        assert_eq!(signature.as_deref(), Ok(hex));
+    }
 }
 
 #[test]
