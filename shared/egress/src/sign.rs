@@ -4,6 +4,7 @@ use zeroize::Zeroizing;
 
 use crate::draft::Draft;
 use crate::hmac::{self, Hmac, HmacAlgorithm, KeyEncoding, KeyFault, SignatureEncoding};
+use crate::placeholder::FILLED_BYTES_MAX;
 
 /// What a request's `sign` asks for. The key is a text by now, whether the request named a secret or gave the text.
 #[derive(Clone, PartialEq, Eq)]
@@ -33,6 +34,11 @@ pub enum SignFault {
     /// The key's text does not decode (AL-393).
     #[error("sign: {0}")]
     Key(#[from] KeyFault),
+    /// Prefix and suffix are longer than [`FILLED_BYTES_MAX`].
+    #[error(
+        "sign: prefix and suffix are longer than {FILLED_BYTES_MAX} bytes once they are filled"
+    )]
+    TooLong,
     /// A placeholder with the call's tag names a secret that the call does not carry (AL-091).
     #[error("secret {0} is not set for this install")]
     SecretNotSet(String),
@@ -79,9 +85,10 @@ pub fn signature(
     }
     let key = hmac::key_bytes(&sign.key, sign.key_encoding)?;
     let mut hmac = Hmac::new(sign.algorithm, &key);
-    update_filled(&mut hmac, sign.prefix.as_deref(), draft, secrets)?;
+    let mut left = FILLED_BYTES_MAX;
+    update_filled(&mut hmac, sign.prefix.as_deref(), draft, secrets, &mut left)?;
     hmac.update(draft.body_bytes());
-    update_filled(&mut hmac, sign.suffix.as_deref(), draft, secrets)?;
+    update_filled(&mut hmac, sign.suffix.as_deref(), draft, secrets, &mut left)?;
     Ok((sign.header.clone(), hmac.finish(sign.encoding)))
 }
 
@@ -91,22 +98,26 @@ fn update_filled(
     template: Option<&str>,
     draft: &Draft<'_>,
     secrets: Secrets<'_>,
+    left: &mut usize,
 ) -> Result<(), SignFault> {
+    let mut update = |text: &str| {
+        *left = left.checked_sub(text.len()).ok_or(SignFault::TooLong)?;
+        hmac.update(text.as_bytes());
+        Ok::<(), SignFault>(())
+    };
     for piece in Pieces::new(template.unwrap_or_default(), Some(secrets.tag)) {
         match piece {
-            Piece::Text(text) => hmac.update(text.as_bytes()),
+            Piece::Text(text) => update(text)?,
             Piece::Secret(name) => {
                 let value =
                     (secrets.value)(name).ok_or_else(|| SignFault::SecretNotSet(shown(name)))?;
-                hmac.update(value.as_bytes());
+                update(value)?;
             }
-            Piece::Part(Part::Method) => hmac.update(draft.method.as_bytes()),
-            Piece::Part(Part::Target) => hmac.update(draft.url.target.as_bytes()),
-            Piece::Part(Part::Host) => hmac.update(draft.url.host_header().as_bytes()),
+            Piece::Part(Part::Method) => update(draft.method)?,
+            Piece::Part(Part::Target) => update(&draft.url.target)?,
+            Piece::Part(Part::Host) => update(&draft.url.host_header())?,
             // Refused when the request was parsed; signed as what it is if it comes here all the same.
-            Piece::UnknownPart(name) => {
-                hmac.update(format!("{REQUEST_OPENS}{name}{CLOSES}").as_bytes());
-            }
+            Piece::UnknownPart(name) => update(&format!("{REQUEST_OPENS}{name}{CLOSES}"))?,
         }
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! Akamai EdgeGrid, as Akamai's own clients sign (AL-363 to AL-384).
 
+use std::collections::HashSet;
+
 use aws_lc_rs::{digest, hmac};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -173,6 +175,7 @@ fn headers_to_sign(
 ) -> Result<Vec<String>, AuthFault> {
     let list = given(&auth.headers_to_sign).unwrap_or_default();
     let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let mut seen = HashSet::new();
     names
         .map(|name| {
             let name = http::HeaderName::from_bytes(name.as_bytes())
@@ -183,6 +186,10 @@ fn headers_to_sign(
             }
             if sign_header.is_some_and(|header| header.eq_ignore_ascii_case(name)) {
                 return Err(fault("headersToSign cannot name the header of the request's sign"));
+            }
+            // A long header that is named over and over would be signed as often.
+            if !seen.insert(name.to_owned()) {
+                return Err(fault("headersToSign names a header twice"));
             }
             Ok(name.to_owned())
         })

@@ -47,7 +47,8 @@ impl Secrets {
             Some(value) => Ok((name.to_owned(), Zeroizing::new(value))),
             None => Err(FillFault::NotSet(name.to_owned())),
         });
-        Ok(Self { values: values.collect::<Result<_, _>>()?, tag: draw_tag() })
+        let values = values.collect::<Result<_, _>>()?;
+        Ok(Self { values, tag: draw_tag(), ..Self::default() })
     }
 
     /// A configuration as the module gets it: each reference in a string is the call's placeholder, and every other

@@ -8,6 +8,8 @@ mod json;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zeroize::Zeroizing;
@@ -19,6 +21,10 @@ const OPENING: &str = "{{secret:";
 
 /// What stands behind a placeholder's tag.
 const CLOSING: &str = "}}";
+
+/// Bytes of values that are filled in for one call in all. A placeholder is short and a value can be long: a request
+/// full of them would be many times as large as it may be.
+pub const FILLED_BYTES_MAX: usize = 32 << 20;
 
 /// What a component of a URL holds unencoded, as JavaScript's `encodeURIComponent` has it.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -95,6 +101,9 @@ pub enum FillFault {
     /// The call carries no secret of that name (AL-091).
     #[error("secret {0} is not set for this install")]
     NotSet(String),
+    /// More than [`FILLED_BYTES_MAX`].
+    #[error("more than {FILLED_BYTES_MAX} bytes of secrets are filled in")]
+    TooMuch,
     /// A `jsonText` body that does not parse (AL-238).
     #[error("body: jsonText is not JSON")]
     NotJson,
@@ -105,6 +114,8 @@ pub enum FillFault {
 pub struct Secrets {
     values: BTreeMap<String, Zeroizing<String>>,
     tag: String,
+    /// Bytes filled in so far, by whichever clone.
+    filled: Arc<AtomicUsize>,
 }
 
 impl std::fmt::Debug for Secrets {
@@ -117,7 +128,7 @@ impl Secrets {
     /// The secrets that a call carries, by name, and its tag. Without a tag (an empty one) nothing is ever filled.
     pub fn new(values: impl IntoIterator<Item = (String, String)>, tag: impl Into<String>) -> Self {
         let values = values.into_iter().map(|(name, value)| (name, Zeroizing::new(value)));
-        Self { values: values.collect(), tag: tag.into() }
+        Self { values: values.collect(), tag: tag.into(), filled: Arc::default() }
     }
 
     /// The value of a secret that the call carries.
@@ -190,7 +201,12 @@ impl Secrets {
         while let Some(found) = self.next(rest) {
             let found = found.ok_or(FillFault::Misplaced(place))?;
             out.push_str(&rest[..found.start]);
-            write(&mut out, self.get(found.name)?);
+            let value = self.get(found.name)?;
+            let filled = self.filled.fetch_add(value.len(), Ordering::Relaxed);
+            if FILLED_BYTES_MAX < filled.saturating_add(value.len()) {
+                return Err(FillFault::TooMuch);
+            }
+            write(&mut out, value);
             rest = &rest[found.end..];
         }
         out.push_str(rest);

@@ -212,6 +212,7 @@ fn what_cannot_be_signed_is_refused() {
     }
     headers("X-S", Some("headersToSign cannot name the header of the request's sign"));
     headers("x a", Some("headersToSign holds text that is no header name"));
+    headers("x-a, X-A", Some("headersToSign names a header twice"));
     headers("x-t,content-type", None);
     // AL-367.
     let time = |text: &str, expected: Option<&str>| {

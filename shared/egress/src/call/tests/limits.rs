@@ -73,3 +73,32 @@ async fn credentials_without_end_are_refused_al_118() {
     let bearer = |token: String| to_vendor(json!({"auth": {"authType": "bearer", "token": token}}));
     refused(bearer("!".repeat(3 << 20)), text).await;
 }
+
+// A value that is longer than its placeholder does not make a request grow without end.
+#[tokio::test]
+async fn what_is_filled_in_is_bounded() {
+    let value = "v".repeat(1 << 20);
+    let secrets = vec![("long", &*value.leak())];
+    let scene = || Scene::given(Given { secrets: secrets.clone(), ..Given::default() });
+    let fields = |body: String| to_vendor(json!({"method": "POST", "body": {"json": {"a": body}}}));
+    let long = "{{secret:long:TAG}}";
+    let sent = scene().sends(&fields(long.repeat(32))).await;
+    assert_eq!(sent.body.len(), (32 << 20) + 8);
+    let error = json!({"error": "more than 33554432 bytes of secrets are filled in"});
+    let over = scene();
+    assert_eq!(over.ask(&fields(long.repeat(33))).await, error);
+    assert_eq!(over.sent(), []);
+
+    let sign = |part: &str, times| {
+        let sign = json!({"header": "x", "algorithm": "sha1", "key": {"text": "k"},
+            "prefix": part.repeat(times)});
+        to_vendor(json!({"sign": sign}))
+    };
+    let error = "sign: prefix and suffix are longer than 33554432 bytes once they are filled";
+    scene().sends(&sign(long, 32)).await;
+    assert_eq!(scene().ask(&sign(long, 33)).await, json!({"error": error}));
+    let target = format!("https://api.vendor.example/{}", "p".repeat(4_000));
+    let mut request = sign("{{request:target}}", 8_500);
+    request["url"] = json!(target);
+    assert_eq!(scene().ask(&request).await, json!({"error": error}));
+}
