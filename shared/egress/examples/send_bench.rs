@@ -3,12 +3,12 @@
 //! `cargo run -p annex-egress --example send_bench [requests] [in flight]`. The clients run on one thread of their own,
 //! whose CPU time Linux tells; the server's threads do not count.
 
+mod receiver;
+
 use std::error::Error;
-use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{fs, thread};
 
 use annex_core::ports::{Outbound, WebhookRequest};
 use annex_egress::{Policy, SystemResolver, WebhookClient};
@@ -19,11 +19,11 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use tokio::task::JoinSet;
 
+use receiver::{BODY, serve};
+
 type Bare = Client<HttpConnector, Full<Bytes>>;
 type Fault = Box<dyn Error + Send + Sync>;
 
-/// What a small webhook and its answer weigh.
-const BODY: &[u8] = &[b'x'; 600];
 const ROUNDS: usize = 5;
 
 #[tokio::main(flavor = "current_thread")]
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Fault> {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<usize>());
     let requests = arguments.next().transpose()?.unwrap_or(20_000);
     let in_flight = arguments.next().transpose()?.unwrap_or(64);
-    let url = Arc::new(serve()?);
+    let url = Arc::new(format!("http://127.0.0.1:{}/hook", serve()?));
 
     let policy = Policy { allow_private_networks: true, extra_roots: Vec::new() };
     let annex = Arc::new(WebhookClient::new(policy, Arc::new(SystemResolver::new()))?);
@@ -100,35 +100,4 @@ fn cpu_time() -> Result<Duration, Fault> {
     let stat = fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanos = stat.split_whitespace().next().ok_or("schedstat is empty")?.parse()?;
     Ok(Duration::from_nanos(nanos))
-}
-
-/// A server that takes requests of [`BODY`]'s size on threads of its own; its URL.
-fn serve() -> Result<String, Fault> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let url = format!("http://{}/hook", listener.local_addr()?);
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            thread::spawn(move || answer_all(stream));
-        }
-    });
-    Ok(url)
-}
-
-fn answer_all(mut stream: TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let (mut read, mut piece) = (Vec::new(), [0; 4096]);
-    loop {
-        let size = stream.read(&mut piece)?;
-        if size == 0 {
-            return Ok(());
-        }
-        read.extend_from_slice(&piece[..size]);
-        let head = read.windows(4).position(|four| four == b"\r\n\r\n");
-        if head.is_some_and(|end| read.len() >= end + 4 + BODY.len()) {
-            read.clear();
-            stream.write_all(
-                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
-            )?;
-        }
-    }
 }

@@ -3,11 +3,10 @@
 //! `cargo run --release -p annex-egress --example vendor_bench [requests]`. Prints one JSON line. The clients run on one
 //! thread, the vendor on another; rounds alternate, so that whatever else the machine does meets both.
 
+mod receiver;
+
 use std::error::Error;
-use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use annex_egress::draft::{Scheme, SentUrl};
@@ -20,11 +19,11 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 
+use receiver::{BODY, serve};
+
 type Bare = Client<HttpConnector, Full<Bytes>>;
 type Fault = Box<dyn Error + Send + Sync>;
 
-/// What a small request to a vendor weighs.
-const BODY: &[u8] = &[b'x'; 600];
 const TARGET: &str = "/v1/screen?mode=fast";
 const TOKEN: &str = "Bearer w3Kp9xV2mQ8rT1zL5nB7cA";
 const ROUNDS: usize = 5;
@@ -88,35 +87,4 @@ where
         send().await?;
     }
     Ok(requests as f64 / start.elapsed().as_secs_f64())
-}
-
-/// A vendor that takes requests of [`BODY`]'s size; its port.
-fn serve() -> io::Result<u16> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let port = listener.local_addr()?.port();
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            thread::spawn(move || answer_all(stream));
-        }
-    });
-    Ok(port)
-}
-
-fn answer_all(mut stream: TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let (mut read, mut piece) = (Vec::new(), [0; 4096]);
-    loop {
-        let size = stream.read(&mut piece)?;
-        if size == 0 {
-            return Ok(());
-        }
-        read.extend_from_slice(&piece[..size]);
-        let head = read.windows(4).position(|four| four == b"\r\n\r\n");
-        if head.is_some_and(|end| read.len() >= end + 4 + BODY.len()) {
-            read.clear();
-            stream.write_all(
-                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
-            )?;
-        }
-    }
 }

@@ -161,7 +161,8 @@ impl Secrets {
 
     /// As [`Self::keep_out`], of bytes.
     pub fn keep_out_bytes(&self, bytes: &[u8], place: Place) -> Result<(), FillFault> {
-        let found = !self.tag.is_empty() && find(bytes, self.tag.as_bytes()).is_some();
+        let found =
+            !self.tag.is_empty() && memchr::memmem::find(bytes, self.tag.as_bytes()).is_some();
         if found { Err(FillFault::Misplaced(place)) } else { Ok(()) }
     }
 
@@ -239,11 +240,6 @@ fn placeholder(text: &str, tag: usize, length: usize) -> Option<Placeholder<'_>>
     let end = tag + length;
     let closed = text[end..].starts_with(CLOSING);
     (is_name && closed).then(|| Placeholder { start, end: end + CLOSING.len(), name })
-}
-
-/// Where a piece begins in a text of bytes.
-fn find(bytes: &[u8], piece: &[u8]) -> Option<usize> {
-    memchr::memmem::find(bytes, piece)
 }
 
 #[cfg(test)]
