@@ -73,6 +73,11 @@ fn decompress(body: &[u8]) -> Result<Vec<u8>, Answer> {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde_json::Value;
+
     use super::*;
 
     const SECRET: &str = "test-secret-0123456789abcdef0123";
@@ -92,5 +97,31 @@ mod tests {
             r#"{"k":"é<&>"}"#,
             "48d3e9e316f49b8b48b3a46c93b7af6306e3f63b09bcc4ae5d59e24cf4921703",
         );
+    }
+
+    #[test]
+    fn the_published_webhooks_are_opened_as_they_say() {
+        annex_vectors::run("limacharlie", |case| {
+            let (input, expected) = (&case["input"], &case["expect"]);
+            if case["kind"] != "webhook" {
+                return Ok(());
+            }
+            let text = |value: &Value| value.as_str().expect("it is text").to_owned();
+            let headers = input["headers"].as_object().expect("an object").iter();
+            let headers = headers.map(|(name, value)| {
+                let name: HeaderName = name.parse().expect("it is a name");
+                (name, HeaderValue::from_str(&text(value)).expect("it is a value"))
+            });
+            let body = STANDARD.decode(text(&input["body_b64"])).expect("it is base64");
+            let signature = Signature::new(text(&input["secret"]).as_bytes());
+            let opened = match signature.open(&headers.collect(), &body) {
+                Ok(json) => String::from_utf8_lossy(&json).into_owned().into(),
+                Err(_) => Value::Null,
+            };
+            // Without a signature nothing is opened.
+            let valid = expected["signatureValid"] == true;
+            let message = if valid { input["message"].clone() } else { Value::Null };
+            annex_vectors::same("the message", opened, &message)
+        });
     }
 }

@@ -9,6 +9,7 @@
 
 mod cursor;
 pub mod fault;
+pub mod gzip;
 pub mod ids;
 pub mod json;
 pub mod key_check;

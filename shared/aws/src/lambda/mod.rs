@@ -9,6 +9,8 @@ mod direct;
 mod fresh;
 mod http;
 mod log;
+#[cfg(test)]
+mod published;
 mod queue;
 mod request;
 mod response;

@@ -21,7 +21,7 @@ struct Tick<'a> {
 }
 
 /// The moment that an event stands for. A placeholder that nobody filled in stands for now: emulators leave it.
-fn time(event: &RawValue, clock: &dyn Clock) -> Result<Timestamp, Error> {
+pub(crate) fn time(event: &RawValue, clock: &dyn Clock) -> Result<Timestamp, Error> {
     let tick: Tick<'_> = serde_json::from_str(event.get())
         .map_err(|error| format!("the event is none of the schedule: {}", stored::fault(&error)))?;
     if tick.time == "<aws.scheduler.scheduled-time>" {

@@ -2,5 +2,7 @@
 
 pub mod answer;
 pub mod message;
+#[cfg(test)]
+mod published;
 pub mod retry;
 pub mod wire;

@@ -1,37 +1,11 @@
 //! The cases of a set, and what they have in common.
 
-use std::fs::File;
-use std::path::Path;
-
 use annex_egress::draft::{Draft, Nonces, Scheme, SentUrl};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use flate2::read::GzDecoder;
 use serde_json::Value;
 
-/// The cases of a set; none where the set is not there.
-pub(crate) fn cases(set: &str) -> Vec<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
-    let Ok(file) = File::open(folder.join(set).join("open.json.gz")) else { return Vec::new() };
-    let set: Value = serde_json::from_reader(GzDecoder::new(file)).expect("it is JSON");
-    set["cases"].as_array().expect("a set has cases").clone()
-}
-
-/// Runs every case of a set by a judge, which says what is wrong; fails with all that is.
-#[track_caller]
-pub(crate) fn run(set: &str, judge: impl Fn(&Value) -> Result<(), String>) {
-    let wrong: Vec<String> = cases(set)
-        .iter()
-        .filter_map(|case| Some(format!("{}: {}", case["id"], judge(case).err()?)))
-        .collect();
-    assert!(wrong.is_empty(), "{} cases of {set}:\n{}", wrong.len(), wrong.join("\n"));
-}
-
-/// Compares what was made with what a case expects.
-pub(crate) fn same(what: &str, found: impl Into<Value>, expected: &Value) -> Result<(), String> {
-    let found = found.into();
-    if found == *expected { Ok(()) } else { Err(format!("{what} is {found}, not {expected}")) }
-}
+pub(crate) use annex_vectors::{cases, run, same};
 
 /// Compares where the case expects something at all.
 pub(crate) fn same_if_given(

@@ -1,27 +1,13 @@
 //! Published lists of addresses and URLs. They lie beside the repository, and are read where they are.
 
-use std::fs::File;
-use std::path::Path;
-
 use annex_egress::address::{self, Class};
 use annex_egress::target;
-use flate2::read::GzDecoder;
+use annex_vectors::{cases, read};
 use serde_json::Value;
-
-/// A vector file, where there is one.
-fn read(file: &str) -> Option<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
-    let file = File::open(folder.join(file)).ok()?;
-    Some(serde_json::from_reader(GzDecoder::new(file)).expect("it is JSON"))
-}
-
-fn cases(file: &str) -> Vec<Value> {
-    read(file).and_then(|set| set["cases"].as_array().cloned()).unwrap_or_default()
-}
 
 #[test]
 fn every_listed_address_is_judged_as_listed() {
-    for case in cases("iana-special-purpose/open.json.gz") {
+    for case in cases("iana-special-purpose") {
         let text = case["input"]["address"].as_str().unwrap();
         let refused = address::permit(text.parse().unwrap(), false).is_err();
         if let Some(blocked) = case["expect"]["blocked"].as_bool() {
@@ -32,7 +18,7 @@ fn every_listed_address_is_judged_as_listed() {
 
 #[test]
 fn every_block_of_the_registries_is_judged_as_it_says() {
-    let Some(table) = read("iana-special-purpose/table.json.gz") else { return };
+    let Some(table) = read("iana-special-purpose", "table.json.gz") else { return };
     for family in ["ipv4", "ipv6"] {
         for entry in table[family].as_array().unwrap() {
             let prefix = entry["prefix"].as_str().unwrap();
@@ -49,7 +35,7 @@ fn every_block_of_the_registries_is_judged_as_it_says() {
 
 #[test]
 fn every_port_that_browsers_refuse_is_refused() {
-    let Some(table) = read("url-policy/bad-ports.json.gz") else { return };
+    let Some(table) = read("url-policy", "bad-ports.json.gz") else { return };
     let bad: Vec<u64> =
         table["badPorts"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
     for port in 0..=65_535 {
@@ -63,7 +49,7 @@ const OURS: [&str; 6] = ["url", "scheme", "credentials", "bad-port", "length", "
 
 #[test]
 fn every_listed_url_is_judged_as_listed_where_the_rule_is_ours() {
-    for case in cases("url-policy/open.json.gz") {
+    for case in cases("url-policy") {
         let url = case["input"]["url"].as_str().unwrap();
         let permitted = target::parse(url, false).is_ok();
         let rules = case["expect"]["rules"].as_array().unwrap();

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::cost::Cost;
@@ -187,7 +188,7 @@ impl<'s> Builder<'s, '_> {
             ("$ref" | "$dynamicRef", Value::String(to)) => {
                 self.references.push(Reference { from: id, to, place: place.clone() });
             }
-            ("$anchor" | "$dynamicAnchor", Value::String(name)) => {
+            ("$dynamicAnchor", Value::String(name)) => {
                 if self.anchors.insert(name, id).is_some_and(|other| other != id) {
                     return Err(place.fault("names two schemas"));
                 }
@@ -226,15 +227,14 @@ impl<'s> Builder<'s, '_> {
         Ok(Graph { parts: self.parts })
     }
 
-    /// The part that a reference names: `#`, `#/a/path` or `#anchor`. What has to be decoded is not taken, so that
-    /// there is one reading of it.
+    /// The part that a settled reference names: `#`, `#/a/path` or, where it is dynamic, `#anchor`.
     fn resolve(&self, to: &str) -> Option<Id> {
-        let fragment = to.strip_prefix('#').filter(|fragment| !fragment.contains('%'))?;
+        let fragment = percent_decode_str(to.strip_prefix('#')?).decode_utf8().ok()?;
         if fragment.is_empty() || fragment.starts_with('/') {
-            let target = self.root.pointer(fragment)?;
+            let target = self.root.pointer(&fragment)?;
             return self.ids.get(&std::ptr::from_ref(target)).copied();
         }
-        self.anchors.get(fragment).copied()
+        self.anchors.get(&*fragment).copied()
     }
 }
 

@@ -38,12 +38,12 @@ impl Kind {
             "$defs" | "definitions" | "dependentSchemas" | "patternProperties" | "properties" => {
                 Self::Map
             }
-            "$anchor" | "$dynamicAnchor" | "$dynamicRef" | "$ref" | "const"
-            | "dependentRequired" | "enum" | "exclusiveMaximum" | "exclusiveMinimum"
-            | "maxContains" | "maxItems" | "maxLength" | "maxProperties" | "maximum"
-            | "minContains" | "minItems" | "minLength" | "minProperties" | "minimum"
-            | "multipleOf" | "pattern" | "required" | "type" | "uniqueItems" => Self::Plain,
-            "$id" | "$recursiveAnchor" | "$recursiveRef" | "$schema" | "$vocabulary"
+            "$dynamicAnchor" | "$dynamicRef" | "$ref" | "const" | "dependentRequired" | "enum"
+            | "exclusiveMaximum" | "exclusiveMinimum" | "maxContains" | "maxItems"
+            | "maxLength" | "maxProperties" | "maximum" | "minContains" | "minItems"
+            | "minLength" | "minProperties" | "minimum" | "multipleOf" | "pattern" | "required"
+            | "type" | "uniqueItems" => Self::Plain,
+            "$recursiveAnchor" | "$recursiveRef" | "$schema" | "$vocabulary"
             | "additionalItems" | "dependencies" => Self::Refused,
             _ => Self::Ignored,
         }
@@ -56,18 +56,18 @@ const DRAFTS: [&str; 2] = [
     "https://json-schema.org/draft/2020-12/schema#",
 ];
 
+/// Whether the value of `$schema` names the draft that this is.
+pub(super) fn is_known_draft(draft: &Value) -> bool {
+    draft.as_str().is_some_and(|draft| DRAFTS.contains(&draft))
+}
+
 /// Leaves of a schema only what validates, so that nothing that is compiled was not looked at here.
-///
-/// The name that a whole schema gives itself is dropped: references inside it need none, and no other schema sees it.
 pub(super) fn clean(schema: &mut Value) -> Result<(), String> {
     if let Value::Object(members) = schema {
         if let Some(draft) = members.shift_remove("$schema")
-            && !draft.as_str().is_some_and(|draft| DRAFTS.contains(&draft))
+            && !is_known_draft(&draft)
         {
             return Err("$schema: only the draft 2020-12 is known".to_owned());
-        }
-        if members.shift_remove("$id").is_some_and(|id| !id.is_string()) {
-            return Err("$id: is not a string".to_owned());
         }
     }
     clean_inside(schema, &Place::default())

@@ -15,6 +15,7 @@ mod keyword;
 mod measure;
 mod pattern;
 mod place;
+mod reference;
 #[cfg(test)]
 mod tests;
 
@@ -51,8 +52,7 @@ pub struct Size {
 impl Schema {
     /// Compiles a schema; an error says what is wrong with it, and where.
     ///
-    /// Refused are: more than [`CAPABILITY_SCHEMA_BYTES_MAX`] bytes; references to other schemas, also below `$id`;
-    /// other drafts; references that lead back to themselves on the same value; patterns that need backtracking; and
+    /// Refused are: more than [`CAPABILITY_SCHEMA_BYTES_MAX`] bytes; references to other schemas; other drafts; references that lead back to themselves on the same value; patterns that need backtracking; and
     /// whatever goes over the limits of schemas in [`crate::limits`].
     pub fn compile(text: &str) -> Result<Self, String> {
         if text.len() > CAPABILITY_SCHEMA_BYTES_MAX {
@@ -63,6 +63,7 @@ impl Schema {
         if keys != keys_of(&value) {
             return Err("holds a key twice in one object".to_owned());
         }
+        reference::settle(&mut value)?;
         keyword::clean(&mut value)?;
         let mut patterns = Patterns::default();
         let graph = Graph::of(&value, &mut patterns)?;
