@@ -5,6 +5,7 @@
 //! backslashes, fullwidth letters, spellings of an address) can therefore not be read differently later on. Only dot
 //! segments, which it resolves without a trace, are looked for in the text as written.
 
+pub mod config;
 mod pattern;
 
 use std::net::IpAddr;

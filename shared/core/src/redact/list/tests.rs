@@ -33,7 +33,7 @@ fn list_begins_with_the_secrets_and_the_tag() {
     check(&RedactionList::new([], ""), "nothing to hide", "nothing to hide");
 }
 
-// covers: AL-132
+// covers: AL-132, AL-133
 #[test]
 fn added_values_are_hidden_from_then_on() {
     let list = list(&[("password", "hunter2hunter2")]);
