@@ -12,18 +12,19 @@ use crate::failure;
 /// Room made before anything has arrived, in bytes. A declared length is only a claim.
 const FIRST_CAPACITY: usize = 64 << 10;
 
-/// Reads a whole body of at most `bytes_max` bytes (LC-047, LC-048).
+/// Reads the whole body of an answer with this status, of at most `bytes_max` bytes (LC-047, LC-048).
 ///
 /// What is declared larger is refused unread. A body holds a permit of `large` from [`LARGE_BODY_BYTES`] on: not
 /// earlier, so that a declared length alone keeps nobody else waiting. Without `large`, the limit alone bounds it.
 pub(crate) async fn read(
+    status: u16,
     mut body: Incoming,
     bytes_max: usize,
     large: Option<&Semaphore>,
 ) -> Result<Bytes, SendFault> {
     let declared = body.size_hint().exact().unwrap_or(0);
     if declared > bytes_max as u64 {
-        return Err(SendFault::TooLarge { size: declared });
+        return Err(SendFault::TooLarge { status, size: declared });
     }
     let expected = usize::try_from(declared).unwrap_or(bytes_max);
     let mut bytes = Vec::with_capacity(expected.min(FIRST_CAPACITY));
@@ -33,7 +34,7 @@ pub(crate) async fn read(
         let Ok(data) = frame.into_data() else { continue };
         let size = bytes.len().saturating_add(data.len());
         if size > bytes_max {
-            return Err(SendFault::TooLarge { size: size as u64 });
+            return Err(SendFault::TooLarge { status, size: size as u64 });
         }
         if let (Some(large), None) = (large, &permit)
             && size > LARGE_BODY_BYTES

@@ -87,7 +87,8 @@ impl WebhookClient {
             self.http.request(request).await.map_err(|error| failure::of_request(&error))?;
         let status = response.status().as_u16();
         let retry_after = retry_after(&response);
-        let body = body::read(response.into_body(), bytes_max, Some(&self.large_bodies)).await?;
+        let body =
+            body::read(status, response.into_body(), bytes_max, Some(&self.large_bodies)).await?;
         Ok(WebhookAnswer { status, retry_after, body })
     }
 }

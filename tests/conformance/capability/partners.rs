@@ -217,8 +217,8 @@ impl Partners {
             answer = match answer {
                 Answer::Echo => Answer::output(&input),
                 Answer::Fails(fault) => return Err(fault),
-                Answer::Is(_, body) if request.response_bytes_max < body.len() => {
-                    return Err(SendFault::TooLarge { size: body.len() as u64 });
+                Answer::Is(status, body) if request.response_bytes_max < body.len() => {
+                    return Err(SendFault::TooLarge { status, size: body.len() as u64 });
                 }
                 Answer::Is(status, body) => {
                     return Ok(WebhookAnswer {

@@ -212,7 +212,7 @@ impl Outbound for Extensions {
         match (answer.fault, answer.size) {
             (Some(fault), _) => Err(fault),
             (None, Some(size)) if request.response_bytes_max < size => {
-                Err(SendFault::TooLarge { size: size as u64 })
+                Err(SendFault::TooLarge { status: answer.answer.0.status, size: size as u64 })
             }
             (None, Some(size)) => Ok(answer.answer.padded(size)),
             (None, None) => Ok(answer.answer.0),

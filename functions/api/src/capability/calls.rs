@@ -192,7 +192,7 @@ async fn emit(
     params(("sessionId" = String, Path, description = "A session of the extension"),
         ("after" = Option<String>, Query, description = "Id of the last event that was read"),
         ("limit" = Option<u32>, Query, description = "1 to 100; 100 unless given")),
-    responses((status = 200, description = "`{results, hasMore}`", body = Value)))]
+    responses((status = 200, description = "`{results, hasMore, lastId?}`: `lastId` is the `after` of the next page", body = Value)))]
 async fn events(
     State(app): State<App>,
     developer: Developer,

@@ -31,12 +31,19 @@ impl Error {
         }
     }
 
-    /// A refusal with the platform's body: `{"error": text, "code": word}` where it is one.
+    /// A refusal with the platform's body: `{"error": text, "code": word}` where it is one, or what a call of a capability
+    /// is refused with, `{"code": word, "message": text, "details"?: {…}}`.
     pub fn refused(status: u16, body: &[u8]) -> Self {
         let value: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
         let member = |name: &str| value.get(name).and_then(|v| v.as_str()).map(str::to_owned);
+        let message = || {
+            let details = value.get("details").map_or(String::new(), |more| format!(": {more}"));
+            member("message").map(|message| message + &details)
+        };
         Self::Refused {
-            text: member("error").unwrap_or_else(|| format!("the platform answered {status}")),
+            text: member("error")
+                .or_else(message)
+                .unwrap_or_else(|| format!("the platform answered {status}")),
             code: member("code").unwrap_or_else(|| format!("HTTP {status}")),
         }
     }
@@ -84,6 +91,10 @@ mod tests {
         let body = br#"{"error": "unknown parameter name: x", "code": "schema-refused"}"#;
         check(&Error::refused(400, body), 1, "unknown parameter name: x (schema-refused)");
         check(&Error::refused(400, br#"{"error": "boom"}"#), 1, "boom (HTTP 400)");
+        let body = br#"{"statusCode": 422, "code": "invalid-actor", "message": "invalid-actor"}"#;
+        check(&Error::refused(422, body), 1, "invalid-actor (invalid-actor)");
+        let body = br#"{"code": "c", "message": "m", "details": {"reason": "r"}}"#;
+        check(&Error::refused(422, body), 1, r#"m: {"reason":"r"} (c)"#);
         check(&Error::refused(502, b"<html>"), 1, "the platform answered 502 (HTTP 502)");
     }
 

@@ -4,6 +4,7 @@ use http::Method;
 use serde_json::{Map, Value};
 
 use super::error::Error;
+use super::lock_call;
 use super::output;
 use super::session::Session;
 
@@ -21,6 +22,17 @@ Examples:
   annex lock set lock-1 --status unlocked         # its extensions are not called any more
   annex lock set lock-1 --has-keyholder true")]
     Set(Set),
+    /// Call a command of a capability extension as the wearer or the keyholder, and print its output
+    #[command(after_help = "\
+Examples:
+  annex lock call lock-1 dice.roll --data '{\"sides\": 6}'
+  annex lock call lock-1 dice.roll --as keyholder --idempotency-key monday")]
+    Call(lock_call::Call),
+    /// Ask a query of a capability extension as the wearer or the keyholder, and print its output
+    #[command(after_help = "\
+Examples:
+  annex lock ask lock-1 dice.sides --as keyholder")]
+    Ask(lock_call::Call),
     /// Show what happened on a lock, newest first
     #[command(after_help = "\
 Examples:
@@ -104,6 +116,8 @@ pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
             let answer = call.send("changing the lock").await?;
             session.print_done(&answer, &format!("changed {lock}"))
         }
+        Command::Call(call) => lock_call::run(call, false, session).await,
+        Command::Ask(call) => lock_call::run(call, true, session).await,
         Command::History(history) => {
             let (role, limit) = (history.role.map(word), history.limit.to_string());
             let given = [
@@ -121,7 +135,7 @@ pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
 }
 
 /// The word of a value, as it is typed and as it travels.
-fn word(value: impl clap::ValueEnum) -> String {
+pub(super) fn word(value: impl clap::ValueEnum) -> String {
     let name = value.to_possible_value().map(|value| value.get_name().to_owned());
     name.unwrap_or_default()
 }

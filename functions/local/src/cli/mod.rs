@@ -25,6 +25,7 @@ pub mod invocation;
 pub mod key;
 pub mod keyring;
 pub mod lock;
+mod lock_call;
 pub mod lock_session;
 pub mod org;
 pub mod output;

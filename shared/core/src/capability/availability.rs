@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::fault::{Code, Fault, Outcome};
 use crate::json;
-use crate::limits::{AVAILABILITIES_MAX, REASON_CHARS_MAX};
+use crate::limits::{AVAILABILITIES_MAX, AVAILABILITY_BYTES_MAX, REASON_CHARS_MAX};
 use crate::ports::{Committed, Ports};
+use crate::stored;
 
 use super::id::Qualified;
 use super::locks::NOT_ACTIVE;
@@ -33,6 +34,11 @@ pub fn read(
             declared.find(|capability| capability.id == id).ok_or(Refusal::UnknownCommand)?;
         let one = commands.members(text)?.unwrap_or_default();
         found.insert(id, one_of(declared, &one)?);
+    }
+    // As it is kept, beside the session's objects.
+    if AVAILABILITY_BYTES_MAX < stored::bytes(&found).len() {
+        let text = format!("commands takes more than {AVAILABILITY_BYTES_MAX} bytes");
+        return Err(Fault::new(Code::TooLarge, text).into());
     }
     Ok(found)
 }

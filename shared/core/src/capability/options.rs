@@ -1,24 +1,23 @@
 //! Choices for a field of an input: what the query behind its `x-chaster-options` answers, kept for a while.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::fault::{Code, Fault};
 use crate::json::{self, Object};
 use crate::keys;
-use crate::limits::{
-    CAPABILITY_INPUT_BYTES_MAX, OPTIONS_BYTES_MAX, OPTIONS_MAX, OPTIONS_TTL, TEXT_BYTES_MAX,
-};
+use crate::limits::{OPTIONS_BYTES_MAX, OPTIONS_MAX, OPTIONS_TTL, TEXT_BYTES_MAX};
 use crate::ports::{Commit, Key, When, Write};
 use crate::stored;
 use crate::time::Timestamp;
 
 use super::calls::Origin;
 use super::calls::body::members;
-use super::id::Qualified;
+use super::id::{Qualified, Slug};
 use super::refusal::Refusal;
+use super::schema::Schema;
 use super::service::Capabilities;
 
 /// Choices that were fetched.
@@ -30,16 +29,30 @@ pub(super) struct Choices {
     until: Timestamp,
 }
 
+/// What is asked for choices, and whose field they are for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    /// The query.
+    pub(super) query: &'a Qualified,
+    /// The extension whose field it is.
+    pub(super) by: &'a Slug,
+}
+
 /// The body of a request for choices.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Body<'a> {
     id: String,
     field: String,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "given")]
     input: Option<&'a RawValue>,
     #[serde(default)]
     search: Option<String>,
+}
+
+/// An input of `null` is one that was given.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// One choice. Members of other names are left alone.
@@ -56,7 +69,7 @@ struct Choice<'a> {
 #[derive(Deserialize)]
 struct Output<'a> {
     #[serde(borrow)]
-    options: Vec<Choice<'a>>,
+    options: Vec<&'a RawValue>,
 }
 
 impl Capabilities {
@@ -67,11 +80,11 @@ impl Capabilities {
     pub async fn options(&self, origin: &Origin, body: &[u8]) -> Result<Arc<str>, Refusal> {
         self.rates().take_options(origin.oid, &origin.lock, origin.chooser()).await?;
         let body: Body<'_> = members(body)?;
-        let id = Qualified::parse(&body.id).ok_or(Refusal::InvalidCommandId)?;
         if body.search.as_ref().is_some_and(|search| TEXT_BYTES_MAX < search.len()) {
             let text = format!("search has more than {TEXT_BYTES_MAX} bytes");
             return Err(Fault::new(Code::BadRequest, text).into());
         }
+        let id = Qualified::parse(&body.id).ok_or(Refusal::InvalidCommandId)?;
         let found = self.find(origin, &id).await?;
         let compiled = &found.target.compiled;
         let capability = compiled.capability(&id).ok_or(Refusal::UnknownCommand)?;
@@ -80,26 +93,25 @@ impl Capabilities {
         super::calls::allowed(origin.caller().kind, invocable_by, availability)?;
         let source = capability.options(&body.field).ok_or(Refusal::OptionsNotDeclared)?;
         let input = input_of(source.params.get(), &body).ok_or(Refusal::InvalidInput)?;
-        self.choices(origin, &source.query, input).await
+        let asked = Asked { query: &source.query, by: &found.target.extension.slug };
+        self.choices(origin, asked, input).await
     }
 
     /// The choices that were kept, or those that the query answers now. Equal requests of one process wait for each other.
     async fn choices(
         &self,
         origin: &Origin,
-        query: &Qualified,
+        asked: Asked<'_>,
         input: String,
     ) -> Result<Arc<str>, Refusal> {
-        let key = keys::choices(
-            origin.oid,
-            &origin.lock,
-            &[&origin.name(), query.as_str(), &json::canonical(&input).unwrap_or_default()],
-        );
+        let canonical = json::canonical(&input).unwrap_or_default();
+        let parts = [&origin.name(), asked.query.as_str(), asked.by.as_str(), canonical.as_str()];
+        let key = keys::choices(origin.oid, &origin.lock, &parts);
         let now = self.ports().clock.now();
         let choices = self.inner.options.try_refreshed(
             key.sort.clone() + &key.partition,
             |choices| now < choices.until,
-            self.fetch(origin, query, input, &key),
+            self.fetch(origin, asked, input, &key),
         );
         Ok(Arc::clone(&choices.await?.json))
     }
@@ -108,7 +120,7 @@ impl Capabilities {
     async fn fetch(
         &self,
         origin: &Origin,
-        query: &Qualified,
+        asked: Asked<'_>,
         input: String,
         key: &Key,
     ) -> Result<Choices, Refusal> {
@@ -119,7 +131,7 @@ impl Capabilities {
             let json: Box<RawValue> = stored::read(&item, "choices")?;
             return Ok(Choices { json: json.get().into(), until });
         }
-        let output = self.ask(origin, query, input).await.map_err(|refusal| match refusal {
+        let output = self.ask(origin, asked, input).await.map_err(|refusal| match refusal {
             // The platform's own troubles are not the query's.
             Refusal::Other(_) => refusal,
             _ => Refusal::OptionsUnavailable,
@@ -147,8 +159,13 @@ fn input_of(params: &str, body: &Body<'_>) -> Option<String> {
     }
     // What no query takes is the caller's doing, and not the query's.
     let input = input.to_json();
-    let fits = input.len() <= CAPABILITY_INPUT_BYTES_MAX && json::check(input.as_bytes()).is_ok();
-    fits.then_some(input)
+    any_schema().accepts(input.as_bytes()).then_some(input)
+}
+
+/// What any input must fit: its size, its depth, its numbers, each key once.
+fn any_schema() -> &'static Schema {
+    static ANY: LazyLock<Schema> = LazyLock::new(|| Schema::compile("true").expect("it is one"));
+    &ANY
 }
 
 /// Whether an output holds choices as they should be (CH-062, CH-063).
@@ -156,11 +173,13 @@ fn are_choices(output: &str) -> bool {
     if OPTIONS_BYTES_MAX < output.len() {
         return false;
     }
-    let scalar = |value: &RawValue| !value.get().starts_with(['{', '[']);
-    serde_json::from_str::<Output<'_>>(output).is_ok_and(|found| {
-        found.options.len() <= OPTIONS_MAX
-            && found.options.iter().all(|choice| scalar(choice.value))
-    })
+    // By themselves the derived readers would take lists of values for objects.
+    let Ok(found) = members::<Output<'_>>(output.as_bytes()) else { return false };
+    let is_choice = |choice: &&RawValue| {
+        members::<Choice<'_>>(choice.get().as_bytes())
+            .is_ok_and(|choice| !choice.value.get().starts_with(['{', '[']))
+    };
+    found.options.len() <= OPTIONS_MAX && found.options.iter().all(is_choice)
 }
 
 #[cfg(test)]
@@ -201,7 +220,9 @@ mod tests {
         check(r#"{"label":"a"}"#, false);
         check(r#"{"value":1}"#, false);
         check(r#"{"value":1,"label":1}"#, false);
-        assert!(!are_choices("null"));
-        assert!(!are_choices("{}"));
+        check(r#"[1,"a"]"#, false);
+        for output in ["null", "{}", "[]", "[[]]", r#"[[{"value":1,"label":"a"}]]"#] {
+            assert!(!are_choices(output), "{output}");
+        }
     }
 }

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use futures_util::lock::Mutex;
+
 use crate::fault::{Code, Fault, Outcome};
-use crate::limits::{COMPILED_CACHED_BYTES_MAX, OPTIONS_CACHED_BYTES_MAX};
+use crate::limits::{
+    COMPILED_CACHED_BYTES_MAX, KEYED_CALLS_REMEMBERED_MAX, OPTIONS_CACHED_BYTES_MAX,
+};
 use crate::ports::{Item, Outage, Ports};
 use crate::remembered::Remembered;
 use crate::slots::Slots;
@@ -30,6 +34,8 @@ pub(super) struct Inner {
     pub(super) options: Remembered<String, Choices>,
     /// Calls under way in this process, by target.
     pub(super) running: Slots<Slug>,
+    /// Whose turn it is to claim a call with a key, by the call's id.
+    pub(super) turns: Remembered<String, Mutex<()>>,
 }
 
 /// One version of an extension, read and compiled once.
@@ -61,6 +67,7 @@ impl Capabilities {
                 extensions,
                 options,
                 running: Slots::default(),
+                turns: Remembered::new(KEYED_CALLS_REMEMBERED_MAX),
             }),
         }
     }

@@ -277,7 +277,7 @@ mod tests {
                 "failed extension-unreachable target refused: private",
             ),
             (
-                SendFault::TooLarge { size: 100_000_001 },
+                SendFault::TooLarge { status: 200, size: 100_000_001 },
                 "failed bad-answer response body size 100000001 exceeds limit",
             ),
         ] {

@@ -70,6 +70,11 @@ pub fn lock_events(oid: Oid, lock: &LockId) -> String {
     format!("{}#events", lock_partition(oid, lock))
 }
 
+/// The last place that an event of a lock took in their order.
+pub fn event_order(oid: Oid, lock: &LockId) -> Key {
+    Key::new(format!("{}#order", lock_partition(oid, lock)), "events")
+}
+
 /// The record of a call of a capability.
 pub fn capability_call(oid: Oid, lock: &LockId, id: &str) -> Key {
     Key::new(format!("{}#call#{id}", lock_partition(oid, lock)), "record")

@@ -41,6 +41,9 @@ pub const BUSY_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Links of a chain of calls and events; the first is link 1, this one still passes (CH-056).
 pub const CAPABILITY_DEPTH_MAX: u32 = 8;
 
+/// Calls with a key that a process keeps in turn.
+pub const KEYED_CALLS_REMEMBERED_MAX: u64 = 10_000;
+
 /// Calls of one target extension in progress at a time in one process, unless set otherwise (CH-035).
 pub const PARTNER_CALLS_MAX: usize = 16;
 
@@ -87,6 +90,9 @@ pub const HIDDEN_EVENT_RETENTION: Duration = Duration::from_secs(30 * DAY_SECS);
 
 /// Events of one page that an extension reads.
 pub const LOCK_EVENTS_LISTED_MAX: usize = 100;
+
+/// Events that a page of them looks at, those included that the extension may not read.
+pub const LOCK_EVENTS_SCANNED_MAX: usize = 2_000;
 
 // --- Documented webhooks ---
 

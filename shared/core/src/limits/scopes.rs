@@ -10,6 +10,9 @@ use super::{
 /// Largest `config`, `data` or `metadata` of a session, in bytes of JSON text.
 pub const SESSION_OBJECT_BYTES_MAX: usize = 64 << 10;
 
+/// What an extension says of its capabilities on a lock, in bytes as it is kept.
+pub const AVAILABILITY_BYTES_MAX: usize = 128 << 10;
+
 /// Sessions of one lock. Whatever tells all of them goes into one commit.
 pub const SESSIONS_PER_LOCK_MAX: usize = 20;
 
@@ -80,4 +83,6 @@ const _: () = assert!(
 // A change of a lock moves two index entries of each session and tells each of two lines, beside the lock and those.
 const _: () = assert!(4 * SESSIONS_PER_LOCK_MAX + 8 < COMMIT_WRITES_MAX);
 // A session fits an item, and so does the entry that tells of it.
-const _: () = assert!(3 * SESSION_OBJECT_BYTES_MAX + (128 << 10) < ITEM_BYTES_MAX);
+// The entry quotes none of it.
+const _: () =
+    assert!(3 * SESSION_OBJECT_BYTES_MAX + AVAILABILITY_BYTES_MAX + (32 << 10) < ITEM_BYTES_MAX);

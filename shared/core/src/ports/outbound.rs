@@ -49,6 +49,8 @@ pub enum SendFault {
     /// The body is too large: its declared size, or what was read when the limit was passed.
     #[error("response body size {size} exceeds limit")]
     TooLarge {
+        /// HTTP status of the answer.
+        status: u16,
         /// Bytes declared, or read.
         size: u64,
     },

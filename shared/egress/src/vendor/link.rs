@@ -93,9 +93,10 @@ impl Link {
         };
         self.reusable = response.version() == Version::HTTP_11;
         let (head, body) = split(response)?;
-        let body = self.beside(body::read(body, VENDOR_ANSWER_BYTES_MAX, None)).await;
+        let status = head.0.as_u16();
+        let body = self.beside(body::read(status, body, VENDOR_ANSWER_BYTES_MAX, None)).await;
         let body = body.map_err(fault_of_body)?;
-        Ok(Answer { status: head.0.as_u16(), headers: decoded(&head.1), body })
+        Ok(Answer { status, headers: decoded(&head.1), body })
     }
 
     /// Does `work` while the connection carries its bytes.

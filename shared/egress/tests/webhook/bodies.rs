@@ -61,7 +61,7 @@ async fn check(framing: Framing, size: usize, max: usize) -> Result<usize, SendF
 }
 
 fn too_large<T>(size: usize) -> Result<T, SendFault> {
-    Err(SendFault::TooLarge { size: size as u64 })
+    Err(SendFault::TooLarge { status: 200, size: size as u64 })
 }
 
 #[tokio::test]
@@ -108,7 +108,7 @@ async fn larger_declared_body_is_refused_unread_lc_048() {
     let mut request = request(receiver.url());
     request.response_bytes_max = RESPONSE_BYTES_MAX;
     let fault = client().send(request).await.unwrap_err();
-    assert_eq!(fault, SendFault::TooLarge { size: 100_000_001 });
+    assert_eq!(fault, SendFault::TooLarge { status: 200, size: 100_000_001 });
     assert_eq!(fault.to_string(), "response body size 100000001 exceeds limit");
 }
 
@@ -122,7 +122,9 @@ async fn endless_body_ends_at_the_limit() {
     let mut request = request(receiver.url());
     request.response_bytes_max = 3 * MIB;
     match client().send(request).await {
-        Err(SendFault::TooLarge { size }) => assert!(size > 3 << 20 && size <= (3 << 20) + 65_536),
+        Err(SendFault::TooLarge { size, .. }) => {
+            assert!(size > 3 << 20 && size <= (3 << 20) + 65_536)
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -8,6 +8,7 @@ use crate::capability::availability;
 use crate::capability::id::{Qualified, Slug};
 use crate::capability::link::{self, Next};
 use crate::capability::model::{Availability, CommandKind, Invoker, Lock, Session};
+use crate::capability::options::Asked;
 use crate::capability::refusal::Refusal;
 use crate::capability::service::{Capabilities, Known};
 use crate::keys;
@@ -121,12 +122,20 @@ impl Capabilities {
     pub(in crate::capability) async fn ask(
         &self,
         origin: &Origin,
-        query: &Qualified,
+        Asked { query, by }: Asked<'_>,
         input: String,
     ) -> Result<String, Refusal> {
         let found = self.find(origin, query).await?;
         let compiled = found.target.compiled.query(query).ok_or(Refusal::UnknownCommand)?;
+        let said = found.session.availability.get(query);
+        // What an extension asks itself for its own fields is its own affair. Another's query is asked by the caller.
+        if !query.is_of(by) {
+            allowed(origin.caller().kind, &compiled.declared.invocable_by, said)?;
+        }
         compiled.check_input(input.as_bytes())?;
+        if let Some(reason) = availability::why_not(&found.lock, said) {
+            return Err(Refusal::CommandUnavailable { reason: reason.to_owned() });
+        }
         if !found.target.is_dispatchable() {
             return Err(Refusal::NotDispatchable);
         }

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use crate::json;
 use crate::limits::{CALL_ERROR_BYTES_MAX, CAPABILITY_TIMEOUT, NAME_BYTES_MAX};
 use crate::ports::{SendFault, WebhookAnswer};
+use crate::redact::Redactor;
 
 use super::record::CallError;
 
@@ -14,8 +15,8 @@ use super::record::CallError;
 struct Body<'a> {
     #[serde(borrow, default)]
     output: Option<&'a RawValue>,
-    #[serde(default)]
-    error: Option<Failure>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -44,19 +45,30 @@ pub(super) fn read(sent: Result<WebhookAnswer, SendFault>) -> Result<String, Cal
     if !text.trim_start().starts_with('{') {
         return Err(invalid("is no JSON object"));
     }
-    let body: Body<'_> = serde_json::from_str(text)
-        .map_err(|_| invalid("has an output or an error that is not as it should be"))?;
-    match body.error {
-        None => Ok(body.output.map_or("null", RawValue::get).to_owned()),
-        Some(failure) => Err(failure.into()),
+    let shape = || invalid("has an output or an error that is not as it should be");
+    let body: Body<'_> = serde_json::from_str(text).map_err(|_| shape())?;
+    let Some(failure) = body.error else {
+        return Ok(body.output.map_or("null", RawValue::get).to_owned());
+    };
+    if !failure.get().starts_with('{') {
+        return Err(shape());
     }
+    let Failure { code, message, retryable } =
+        serde_json::from_str(failure.get()).map_err(|_| shape())?;
+    Err(CallError { code, message, retryable })
 }
 
-impl From<Failure> for CallError {
-    fn from(mut failure: Failure) -> Self {
-        failure.code.truncate(failure.code.floor_char_boundary(NAME_BYTES_MAX));
-        failure.message.truncate(failure.message.floor_char_boundary(CALL_ERROR_BYTES_MAX));
-        Self { code: failure.code, message: failure.message, retryable: failure.retryable }
+/// Hides the target's credentials in a failure, and only then cuts it: what is cut off would no longer be found.
+pub(super) fn shown(failure: CallError, redactor: &Redactor) -> CallError {
+    let cut = |text: &str, most: usize| {
+        let mut text = redactor.redact(text).into_owned();
+        text.truncate(text.floor_char_boundary(most));
+        text
+    };
+    CallError {
+        code: cut(&failure.code, NAME_BYTES_MAX),
+        message: cut(&failure.message, CALL_ERROR_BYTES_MAX),
+        retryable: failure.retryable,
     }
 }
 
@@ -114,6 +126,20 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_is_cut_after_its_secrets_are_hidden() {
+        let secret = "p4ss-word-very-secret";
+        let redactor = Redactor::new([("webhook.password".to_owned(), secret.to_owned())]);
+        let at_the_end_of = |most: usize| "x".repeat(most - 18) + secret + "yz";
+        let failure =
+            CallError::new(&at_the_end_of(NAME_BYTES_MAX), at_the_end_of(CALL_ERROR_BYTES_MAX));
+        let shown = shown(failure, &redactor);
+        assert_eq!((shown.code.len(), shown.message.len()), (NAME_BYTES_MAX, CALL_ERROR_BYTES_MAX));
+        for text in [shown.code, shown.message] {
+            assert!(!text.contains("p4ss"), "{text:.300}");
+        }
+    }
+
+    #[test]
     fn what_is_no_answer_is_a_failure_of_the_call() {
         let shape = "the answer has an output or an error that is not as it should be";
         check(500, r#"{"output":1}"#, Err(("http-status", "the extension answered 500")));
@@ -122,6 +148,8 @@ mod tests {
         check(200, "<html>", Err(("invalid-response", "the answer is not valid JSON at byte 0")));
         check(200, r#"{"error":"no"}"#, Err(("invalid-response", shape)));
         check(200, r#"{"error":{}}"#, Err(("invalid-response", shape)));
+        check(200, r#"{"error":["code","text",true]}"#, Err(("invalid-response", shape)));
+        check(200, r#"{"error":false}"#, Err(("invalid-response", shape)));
         check(200, r#"{"output":1,"output":2}"#, Err(("invalid-response", shape)));
         let deep = format!(r#"{{"output":{}{}}}"#, "[".repeat(64), "]".repeat(64));
         check(

@@ -8,6 +8,7 @@ use crate::capability::id::{LockId, Qualified};
 use crate::capability::message::{self, Named};
 use crate::capability::model::Invoker;
 use crate::capability::service::Capabilities;
+use crate::limits::CAPABILITY_ANSWER_BYTES_MAX;
 use crate::ports::Outage;
 use crate::trace::Trace;
 
@@ -100,11 +101,7 @@ impl Capabilities {
         let redactor = message::redactor(ports, extension)?;
         let output = match answer::read(sent) {
             Ok(output) => output,
-            Err(mut error) => {
-                error.message = redactor.redact(&error.message).into_owned();
-                error.code = redactor.redact(&error.code).into_owned();
-                return Ok(Err(error));
-            }
+            Err(failure) => return Ok(Err(answer::shown(failure, &redactor))),
         };
         let compiled = &admitted.target.compiled;
         let capability = match record.query {
@@ -116,6 +113,11 @@ impl Capabilities {
             return Ok(Err(CallError::new("invalid-output", text)));
         }
         let output = redactor.redact_json(&output).into_owned();
+        // What stands in for a short password is longer than it.
+        if CAPABILITY_ANSWER_BYTES_MAX < output.len() {
+            let text = "the output is too large with the credentials in it hidden";
+            return Ok(Err(CallError::new("response-too-large", text)));
+        }
         RawValue::from_string(output)
             .map(Ok)
             .map_err(|error| Outage::caused("a redacted output is not JSON", error))

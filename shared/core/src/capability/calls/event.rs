@@ -79,13 +79,13 @@ impl Capabilities {
             let admitted = match self.admit(origin, command, false, &body, id).await {
                 Ok(admitted) => admitted,
                 Err(not) => {
-                    return match self.refuse(origin, not).await? {
+                    return match self.refuse(origin, None, not).await? {
                         Refusal::DepthExceeded => Ok(None),
                         refusal => Err(refusal),
                     };
                 }
             };
-            let record = self.claim_and_run(origin, admitted).await?;
+            let record = self.claim_and_run(origin, admitted, None).await?;
             let error = record.ending.and_then(|ending| ending.error);
             return Ok(error.map(|error| format!("{}: {}", error.code, error.message)));
         }

@@ -23,7 +23,7 @@ use crate::json;
 use crate::keys;
 use crate::ports::Item;
 
-use super::id::{LockId, Qualified};
+use super::id::{LockId, Qualified, Slug};
 use super::link::CALL_ID;
 use super::model::Invoker;
 use super::rate::Chooser;
@@ -117,19 +117,21 @@ impl Capabilities {
             None => call_id(self.ports().ids.uuid()),
         };
         let keyed = body.idempotency_key.is_some();
+        // Until the first has its claim, the others would take places among the calls of the target.
+        let turn = if keyed { Some(self.turn(&call).await) } else { None };
         match self.admit(origin, &id, request.query, &body, call.clone()).await {
             Ok(mut admitted) => {
                 if keyed {
                     admitted.record.fingerprint = fingerprint;
                 }
-                Ok(reply(origin, &self.claim_and_run(origin, admitted).await?))
+                Ok(reply(origin, &self.claim_and_run(origin, admitted, turn).await?))
             }
             Err(not) => {
                 // What the first call got does not depend on what has changed since.
                 if keyed && let Some(item) = self.standing(origin, &call).await? {
                     return Ok(reply(origin, &self.repeated(origin, &item, &fingerprint).await?));
                 }
-                Err(self.refuse(origin, not).await?)
+                Err(self.refuse(origin, origin.caller().slug.as_ref(), not).await?)
             }
         }
     }
@@ -162,15 +164,17 @@ impl Capabilities {
         }
     }
 
-    /// The refusal of what was not admitted. One for the depth of its chain counts for who began that (CH-059).
+    /// The refusal of what was not admitted. One for the depth of its chain counts for who began that (CH-059), unless it
+    /// was counted for them already.
     pub(super) async fn refuse(
         &self,
         origin: &Origin,
+        counted: Option<&Slug>,
         not: NotAdmitted,
     ) -> Result<Refusal, Refusal> {
         if let Some(starter) = &not.charged
             && not.refusal == Refusal::DepthExceeded
-            && origin.caller().slug.as_ref() != Some(starter)
+            && counted != Some(starter)
         {
             self.rates().charge(origin.oid, &origin.lock, starter).await?;
         }

@@ -1,5 +1,7 @@
 //! A claimed call, to its end.
 
+use futures_util::lock::{Mutex, OwnedMutexGuard};
+
 use crate::capability::refusal::Refusal;
 use crate::capability::service::Capabilities;
 use crate::ports::{Commit, Committed, Outage, When};
@@ -8,17 +10,29 @@ use super::admit::Admitted;
 use super::record::{CallError, CallRecord, Ending};
 use super::{Origin, interrupted};
 
+/// While it is held, no other call of this process with the same key is claimed.
+pub(super) type Turn = OwnedMutexGuard<()>;
+
 impl Capabilities {
-    /// Claims a call and runs it, unless its key is taken.
+    /// The turn of a call with a key among those of this process with the same one.
+    pub(super) async fn turn(&self, call: &str) -> Turn {
+        let turns = self.inner.turns.get_or(call.to_owned(), async { Mutex::new(()) }).await;
+        turns.lock_owned().await
+    }
+
+    /// Claims a call and runs it, unless its key is taken. The turn ends with the claim.
     pub(super) async fn claim_and_run(
         &self,
         origin: &Origin,
         admitted: Admitted,
+        turn: Option<Turn>,
     ) -> Result<CallRecord, Refusal> {
         let record = &admitted.record;
         let claim = record.write(origin.oid, &origin.lock, When::Absent);
         let commit = Commit { writes: vec![claim], ..Commit::default() };
-        match self.ports().store.commit(commit).await? {
+        let claimed = self.ports().store.commit(commit).await?;
+        drop(turn);
+        match claimed {
             Committed::Lost { found, .. } => {
                 let item = found.ok_or_else(|| Outage::new("a lost claim found nothing"))?;
                 self.repeated(origin, &item, &record.fingerprint).await

@@ -1,4 +1,4 @@
-//! Emitting events, and reading them.
+//! Emitting events.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -7,18 +7,17 @@ use crate::capability::calls::body::{actor, members, nothing};
 use crate::capability::calls::{Asker, NotAdmitted, Origin};
 use crate::capability::history::{self, HistoryLine};
 use crate::capability::id::{Qualified, RESERVED_NAMESPACES};
-use crate::capability::link::{EVENT_ID, is_id};
 use crate::capability::message::Named;
 use crate::capability::model::{Extension, Invoker, Lock};
 use crate::capability::outbox::{self, Change, Place, What};
 use crate::capability::refusal::Refusal;
 use crate::capability::service::Capabilities;
-use crate::fault::{Code, Fault};
 use crate::keys;
-use crate::limits::{HIDDEN_EVENT_RETENTION, LOCK_EVENTS_LISTED_MAX};
-use crate::ports::{Key, Query, When, Write};
+use crate::limits::HIDDEN_EVENT_RETENTION;
+use crate::ports::{Committed, Key, When, Write};
 use crate::stored;
 
+use super::order::{self, Turn};
 use super::{EventRecord, View};
 
 /// The event of the webhooks that carry an event to those who want it.
@@ -53,7 +52,7 @@ impl Capabilities {
         self.count(origin).await?;
         match self.admit_event(origin, body).await {
             Ok((record, lock)) => self.publish(origin, record, &lock).await,
-            Err(not) => Err(self.refuse(origin, not).await?),
+            Err(not) => Err(self.refuse(origin, origin.caller().slug.as_ref(), not).await?),
         }
     }
 
@@ -67,20 +66,19 @@ impl Capabilities {
         };
         let (extension, ports) = (&known.extension, self.ports());
         let body: Body<'_> = members(body)?;
+        let actor = body.actor.as_deref().map(actor).transpose()?.unwrap_or(Invoker::Extension);
         let event = event_type(extension, &body.event)?;
         let compiled = known.compiled.event(&event).ok_or(Refusal::UnknownEvent)?;
-        let actor = body.actor.as_deref().map(actor).transpose()?.unwrap_or(Invoker::Extension);
         let lock: Option<Lock> = self.read(keys::lock(origin.oid, &origin.lock)).await?;
         let lock = lock.ok_or(Refusal::NotInstalled)?;
         if actor == Invoker::Keyholder && !lock.has_keyholder {
             return Err(Refusal::InvalidActor.into());
         }
-        let id = format!("{EVENT_ID}{}", ports.ids.uuid().simple());
-        let link = self.link(origin, &id, body.causation_id.as_deref(), true).await?;
+        let link = self.link(origin, "", body.causation_id.as_deref(), true).await?;
         compiled.check_payload(body.payload.get().as_bytes())?;
         let payload = body.payload.to_owned();
         let record = EventRecord {
-            id,
+            id: String::new(),
             event,
             payload,
             hidden: compiled.declared.hidden,
@@ -93,50 +91,70 @@ impl Capabilities {
         Ok((record, lock))
     }
 
+    /// Gives an event its place among those of the lock, and writes it with all that comes of it.
     async fn publish(
         &self,
         origin: &Origin,
-        record: EventRecord,
+        mut record: EventRecord,
         lock: &Lock,
     ) -> Result<String, Refusal> {
+        let ports = self.ports();
+        let mut last = ports.store.get(&keys::event_order(origin.oid, &origin.lock)).await?;
+        loop {
+            let turn = order::next(ports, origin.oid, &origin.lock, last.as_ref())?;
+            record.id = turn.id(ports);
+            if record.link.causation.is_none() {
+                record.link.correlation.clone_from(&record.id);
+            }
+            match self.change(origin, &record, lock, turn).await?.commit(ports).await? {
+                Committed::Done => {
+                    let view = serde_json::to_string(&record.view(&origin.lock));
+                    return Ok(view.expect("a view can be written as JSON"));
+                }
+                // Another event was faster. Each round, one of them gets through.
+                Committed::Lost { found, .. } => last = found,
+            }
+        }
+    }
+
+    /// All that an event is: itself, its line in the history, and what its listeners are told.
+    async fn change(
+        &self,
+        origin: &Origin,
+        record: &EventRecord,
+        lock: &Lock,
+        turn: Turn,
+    ) -> Result<Change, Refusal> {
         let (ports, oid) = (self.ports(), origin.oid);
-        let view = serde_json::to_string(&record.view(&origin.lock));
-        let view = view.expect("a view can be written as JSON");
-        let mut change = Change::of(Write::Put {
+        let mut change = Change::of(turn.write.clone());
+        change.writes.push(Write::Put {
             key: Key::new(keys::lock_events(oid, &origin.lock), record.id.clone()),
-            data: stored::bytes(&record),
+            data: stored::bytes(record),
             expires_at: Some(record.created_at.plus(HIDDEN_EVENT_RETENTION)),
             when: When::Always,
         });
         if !record.hidden {
-            let line = self.line(origin, &record);
+            let line = self.line(origin, record);
             history::add(ports, &mut change, (oid, &origin.lock), lock, &line).await?;
         }
         for (slug, session) in &lock.sessions {
             let Some(listener) = self.known(slug).await? else { continue };
+            let place = Place { oid, lock: origin.lock.clone(), extension: slug.clone() };
             let wants = &listener.extension.manifest.subscriptions;
             for want in wants.iter().filter(|want| want.event == record.event) {
-                let place = Place { oid, lock: origin.lock.clone(), extension: slug.clone() };
-                match &want.command {
-                    Some(command) => {
-                        let what = What::Call(command.clone());
-                        change.post(ports, place, what, outbox::raw(&record));
-                    }
+                let (what, data) = match &want.command {
+                    Some(command) => (What::Call(command.clone()), outbox::raw(record)),
                     None if listener.extension.url.is_some() => {
-                        let data = Emitted {
-                            session_id: session,
-                            extension: Named { slug },
-                            event: record.view(&origin.lock),
-                        };
-                        let what = What::Event(EMITTED.to_owned());
-                        change.post(ports, place, what, outbox::raw(&data));
+                        let (extension, event) = (Named { slug }, record.view(&origin.lock));
+                        let told = Emitted { session_id: session, extension, event };
+                        (What::Event(EMITTED.to_owned()), outbox::raw(&told))
                     }
-                    None => {}
-                }
+                    None => continue,
+                };
+                change.post_as(ports, turn.place(ports), place.clone(), what, data);
             }
         }
-        change.commit(ports).await?;
-        Ok(view)
+        Ok(change)
     }
 
     /// The line of a visible event in the history of its lock.
@@ -158,52 +176,6 @@ impl Capabilities {
         let title = declared.and_then(|event| event.declared.title.clone());
         title.unwrap_or_else(|| record.event.to_string())
     }
-
-    /// The events of a lock that an extension may read, from after `after` on, oldest first:
-    /// `{"results": [...], "hasMore": bool}`.
-    pub async fn events(
-        &self,
-        origin: &Origin,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<String, Refusal> {
-        let Asker::Extension(known) = &origin.asker else {
-            return Err(Refusal::ForeignNamespace);
-        };
-        let mut query = Query::prefix(keys::lock_events(origin.oid, &origin.lock), EVENT_ID);
-        if let Some(after) = after {
-            if !is_id(after) || !after.starts_with(EVENT_ID) {
-                let text = "after is no id of an event";
-                return Err(Fault::new(Code::BadRequest, text).into());
-            }
-            query.from = format!("{after}!");
-        }
-        let limit = limit.clamp(1, LOCK_EVENTS_LISTED_MAX);
-        query.limit = limit + 1;
-        let mut found: Vec<EventRecord> = Vec::new();
-        // One more than asked for: that a page is full does not say whether anything follows.
-        'pages: loop {
-            let page = self.ports().store.query(query.clone()).await?;
-            for (sort, item) in page.items {
-                let record: EventRecord = stored::read(&item, &sort)?;
-                if record.is_known_to(&known.extension) {
-                    found.push(record);
-                }
-                if limit < found.len() {
-                    break 'pages;
-                }
-            }
-            match page.next {
-                None => break,
-                Some(next) => query.from = next,
-            }
-        }
-        let more = limit < found.len();
-        found.truncate(limit);
-        let results: Vec<_> = found.iter().map(|record| record.view(&origin.lock)).collect();
-        let json = serde_json::json!({ "results": results, "hasMore": more });
-        Ok(json.to_string())
-    }
 }
 
 /// The type of an event that this extension may emit (CH-010, CH-011, CH-015).
@@ -212,6 +184,8 @@ fn event_type(extension: &Extension, text: &str) -> Result<Qualified, Refusal> {
     if RESERVED_NAMESPACES.contains(&namespace) {
         return Err(Refusal::ReservedNamespace);
     }
-    let event = Qualified::parse(text).ok_or(Refusal::UnknownEvent)?;
-    if event.is_of(&extension.slug) { Ok(event) } else { Err(Refusal::ForeignNamespace) }
+    if namespace != extension.slug.as_str() {
+        return Err(Refusal::ForeignNamespace);
+    }
+    Qualified::parse(text).ok_or(Refusal::UnknownEvent)
 }

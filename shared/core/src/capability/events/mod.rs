@@ -1,6 +1,8 @@
 //! Events: what an extension says has happened on a lock, for whoever listens there.
 
 mod emit;
+mod order;
+mod read;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

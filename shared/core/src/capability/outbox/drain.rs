@@ -19,7 +19,9 @@ use crate::limits::{
 };
 use crate::org_errors;
 use crate::orgs::{self, Standing};
-use crate::ports::{Commit, Committed, Item, Key, Outage, Ports, Query, QueueName, When, Write};
+use crate::ports::{
+    Commit, Committed, Item, Key, Outage, Ports, Query, QueueName, SendFault, When, Write,
+};
 use crate::stored;
 use crate::time::Timestamp;
 
@@ -218,6 +220,9 @@ impl<'a> Drain<'a> {
         Ok(match message::post(self.ports, target, event, data, None).await? {
             Ok(answer) if (200..300).contains(&answer.status) => Ok(()),
             Ok(answer) => Err(format!("answered {}", answer.status)),
+            // It was taken, whatever was said beside that.
+            Err(SendFault::TooLarge { status, .. }) if (200..300).contains(&status) => Ok(()),
+            Err(SendFault::TooLarge { status, .. }) => Err(format!("answered {status}")),
             Err(fault) => Err(fault.to_string()),
         })
     }

@@ -48,7 +48,7 @@ pub enum What {
 /// Something that waits to be delivered.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Entry {
-    /// Names it as long as it waits, whatever its attempts: a UUID, ordered by time.
+    /// Names it as long as it waits, whatever its attempts, and is ordered by time.
     pub id: String,
     /// What it is.
     pub what: What,
@@ -85,10 +85,22 @@ impl Change {
         Self { writes: vec![write], ..Self::default() }
     }
 
-    /// Adds something to deliver.
+    /// Adds something to deliver, behind what was added before.
     pub fn post(&mut self, ports: &Ports, place: Place, what: What, data: Box<RawValue>) {
-        let created_at = ports.clock.now();
         let id = ports.ids.uuid().simple().to_string();
+        self.post_as(ports, id, place, what, data);
+    }
+
+    /// Adds something to deliver under an id of the caller's: 32 hexadecimal digits that begin with the time.
+    pub fn post_as(
+        &mut self,
+        ports: &Ports,
+        id: String,
+        place: Place,
+        what: What,
+        data: Box<RawValue>,
+    ) {
+        let created_at = ports.clock.now();
         let entry = Entry { id, what, data, attempts: 0, created_at };
         self.writes.push(put(&entry, &place, Timestamp::default()));
         if !self.places.contains(&place) {

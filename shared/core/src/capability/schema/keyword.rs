@@ -1,6 +1,6 @@
 //! What of a schema is looked at: the keywords of JSON Schema 2020-12 that validate, and nothing else.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::place::Place;
 
@@ -84,10 +84,17 @@ fn clean_inside(schema: &mut Value, place: &Place) -> Result<(), String> {
     }
     members.retain(|word, _| Kind::of(word) != Kind::Ignored);
     // Said in the other way, see `super::options`.
-    if let Some(value) = members.shift_remove("const")
-        && members.insert("enum".to_owned(), Value::Array(vec![value])).is_some()
-    {
-        return Err(place.fault("has both const and enum"));
+    if let Some(value) = members.shift_remove("const") {
+        let only = Value::Array(vec![value]);
+        if members.contains_key("enum") {
+            let also = json!({ "enum": only });
+            match members.entry("allOf").or_insert_with(|| json!([])) {
+                Value::Array(schemas) => schemas.push(also),
+                _ => return Err(place.within("allOf").fault("is not a list")),
+            }
+        } else {
+            members.insert("enum".to_owned(), only);
+        }
     }
     clean_members(members, place)
 }

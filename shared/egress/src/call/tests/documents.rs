@@ -59,6 +59,18 @@ async fn document_is_streamed_with_its_type() {
     assert_eq!(scene.sends(&to_vendor(own)).await.header("content-type"), Some("x/y"));
 }
 
+// covers: AL-249
+#[tokio::test]
+async fn nothing_of_a_document_reaches_the_module() {
+    let (scene, _folder) = scene(1 << 20);
+    let sign = json!({"header": "x-s", "algorithm": "sha256", "key": {"text": "k"}});
+    let body = json!({"method": "POST", "body": {"document": "doc-1"}, "sign": sign});
+    let answered = scene.ask(&to_vendor(body)).await;
+    assert_eq!(scene.sent().remove(0).body.len(), 1 << 20);
+    assert_eq!(answered["status"], 200);
+    assert!(!answered.to_string().contains("ddd"), "{answered}");
+}
+
 // covers: AL-078
 #[tokio::test]
 async fn nothing_is_filled_in_a_document() {

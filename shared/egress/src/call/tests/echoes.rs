@@ -35,7 +35,7 @@ async fn check(auth: Value, before: &str, credentials: &[&str], expected: &str) 
     }
 }
 
-// covers: AL-112, AL-113, AL-114, AL-116, AL-117, AL-118, AL-132, AL-259, AL-382, AL-383
+// covers: AL-112, AL-113, AL-114, AL-116, AL-117, AL-118, AL-132, AL-258, AL-259, AL-382, AL-383
 #[tokio::test]
 async fn echoed_credential_is_hidden_although_the_module_wrote_it() {
     let header = "/v1\nauthorization: [auth]";

@@ -27,6 +27,9 @@ use crate::time::Timestamp;
 pub(super) const START: Timestamp = Timestamp::from_secs(1_700_000_000);
 
 /// A webhook that was received.
+/// Added to the status of an answer whose body is too large.
+pub(super) const LARGE: u16 = 1_000;
+
 #[derive(Debug, Clone)]
 pub(super) struct Got {
     /// Seconds after [`START`].
@@ -40,7 +43,8 @@ pub(super) struct Got {
 pub(super) struct Receivers {
     clock: Arc<ManualClock>,
     pub(super) got: Mutex<Vec<Got>>,
-    /// Answers of hosts, in turn; without one the answer is 200.
+    /// Answers of hosts, in turn; without one the answer is 200. 0 is none in time, and from [`LARGE`] on it is a status
+    /// with too large a body.
     pub(super) says: Mutex<Vec<(&'static str, u16)>>,
     /// A host that never answers.
     pub(super) hangs: Mutex<Option<&'static str>>,
@@ -73,6 +77,9 @@ impl Outbound for Receivers {
         };
         if status == 0 {
             return Err(SendFault::TimedOut(request.timeout));
+        }
+        if status >= LARGE {
+            return Err(SendFault::TooLarge { status: status - LARGE, size: 65_537 });
         }
         Ok(WebhookAnswer { status, retry_after: None, body: Bytes::new() })
     }

@@ -279,7 +279,9 @@ fn branches_that_fix_a_property_to_many_values_are_compiled_soon() {
     check(&schema, &[r#"{"k":"1"}"#, r#"{"k":"x"}"#], &[r#"{"k":"2"}"#]);
     check(r#"{"const":{"a":1}}"#, &[r#"{"a":1.0}"#], &[r#"{"a":2}"#, "{}"]);
     check(r#"{"const":null}"#, &["null"], &["0"]);
-    refused(r#"{"not":{"const":1,"enum":[1,2]}}"#, "/not: has both const and enum");
+    check(r#"{"const":1,"enum":[1,2],"allOf":[{"type":"integer"}]}"#, &["1", "1.0"], &["2", "3"]);
+    check(r#"{"items":{"enum":[1],"const":2}}"#, &["[]"], &["[1]", "[2]"]);
+    refused(r#"{"const":1,"enum":[1],"allOf":{}}"#, "/allOf: is not a list");
 }
 
 /// Runs on a stack of this many KiB, a quarter of what a thread of the runtime has.
