@@ -235,6 +235,7 @@ impl World {
             allow_private_networks,
             public_url: None,
             slow_retry_hours: 6,
+            partner_calls: 16,
             telemetry_days: 30,
             extra_roots: Vec::new(),
         };

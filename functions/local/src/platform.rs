@@ -44,6 +44,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// How long calls are tried again that are answered 429, in hours.
     pub slow_retry_hours: u32,
+    /// Calls of one capability extension that are under way at most.
+    pub partner_calls: u16,
     /// How long telemetry is kept, in days.
     pub telemetry_days: u32,
     /// Certificates of authorities that are trusted beside the public ones.
@@ -93,7 +95,11 @@ impl Platform {
             anyhow::bail!("the root key is not the one that the data in {data} was sealed with");
         }
         let window = Duration::from_secs(u64::from(settings.slow_retry_hours) * 3600);
-        let call_settings = CallSettings { slow_retry_window: window, ..CallSettings::default() };
+        let call_settings = CallSettings {
+            slow_retry_window: window,
+            partner_calls: settings.partner_calls.into(),
+            ..CallSettings::default()
+        };
         let calls = Calls::new(ports.clone(), Arc::new(InProcess), call_settings);
         let retention = Duration::from_secs(u64::from(settings.telemetry_days) * 86_400);
         let telemetry = Telemetry::new(ports.clone(), calls.clone(), retention);

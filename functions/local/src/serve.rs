@@ -29,6 +29,9 @@ pub struct ServeOptions {
     /// Hours for which a call is tried again that an extension answers with 429
     #[arg(long, value_name = "HOURS", default_value_t = 6, value_parser = clap::value_parser!(u32).range(0..=72))]
     pub slow_retry_hours: u32,
+    /// Calls of one capability extension that are under way at most
+    #[arg(long, value_name = "CALLS", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub partner_calls: u16,
     /// Days for which telemetry events are kept
     #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=400))]
     pub telemetry_days: u32,
@@ -65,6 +68,7 @@ pub async fn run(options: ServeOptions) -> anyhow::Result<()> {
         allow_private_networks: options.allow_private_networks,
         public_url: options.public_url.clone(),
         slow_retry_hours: options.slow_retry_hours,
+        partner_calls: options.partner_calls,
         telemetry_days: options.telemetry_days,
         extra_roots: Vec::new(),
     };

@@ -17,6 +17,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("CH-022", "an input of 64 KiB is taken, a larger one is not", large_input),
         case("CH-022", "an input is checked against its schema, whatever that asks", schemas),
         case("", "a target's credentials in its answer are hidden", hidden_credentials),
+        case("CH-061", "an output that hiding makes too large is a failed call", hidden_too_large),
         case("", "a call carries what its target must know", told),
         case("", "a query is delivered as one", told_query),
         case("", "a person's call is delivered as theirs", told_person),
@@ -277,4 +278,16 @@ async fn raw(scene: &Scene, call: crate::harness::door::Call) -> String {
     let reply = scene.world.send(call).await;
     // What serde_json cannot hold stays text.
     reply.body.as_str().map_or_else(|| reply.body.to_string(), str::to_owned)
+}
+
+async fn hidden_too_large(scene: Scene) {
+    let password = super::scene::password("b");
+    let count = (65_536 - 20) / password.len();
+    scene.partners.answer("b.run", Answer::output(&password.repeat(count).into()));
+    let body = json!({ "idempotencyKey": "k" });
+    let text = "the output is too large with the credentials in it hidden";
+    let expected = changed(failed("response-too-large", text), json!({ "idempotencyKey": "k" }));
+    check(&scene.command("a", "b.run", body.clone()).await, 201, expected.clone());
+    check(&scene.command("a", "b.run", body).await, 201, expected);
+    assert_eq!(scene.partners.count(), 1);
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::manifests;
 use super::scene::{LOCK, Scene, check, record, refused, refused_with};
 use super::{Case, case};
 use crate::harness::door::Reply;
@@ -16,6 +17,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("CH-021", "lock actions need an active lock too", actions),
         case("CH-020 CH-032", "the listing shows what can be called now", listing),
         case("CH-013", "a push names capabilities of its own that are declared", declared),
+        case("", "a push and a session's objects of the largest size fit together", largest),
         case("CH-024", "an operation by a keyholder needs one", keyholder),
     ]
 }
@@ -171,4 +173,27 @@ async fn keyholder(mut scene: Scene) {
     for path in paths {
         check(&scene.ask("a", path, &body).await, 201, json!(""));
     }
+}
+
+async fn largest(mut scene: Scene) {
+    let ids = |kind: &str| (0..100).map(move |n| format!("b.{kind}{n}")).collect::<Vec<_>>();
+    let all = [ids("c"), ids("q")];
+    let declared =
+        |ids: &[String]| ids.iter().map(|id| manifests::capability(id)).collect::<Value>();
+    let manifest = json!({ "commands": declared(&all[0]), "queries": declared(&all[1]) });
+    scene.sync("b", &manifest).await;
+    scene.world.restart();
+    let said = |reason: &str| {
+        let one = json!({ "available": false, "reason": reason.repeat(200) });
+        all.concat().into_iter().map(|id| (id, one.clone())).collect::<Value>()
+    };
+    // Kept in six bytes each.
+    let reply = push(&scene, said("\u{1}")).await;
+    check(&reply, 413, json!({ "statusCode": 413, "code": "too-large", "message": "${any}" }));
+    pushed(&push(&scene, said("\"")).await);
+    let object = json!({ "x": "x".repeat((64 << 10) - r#"{"x":""}"#.len()) });
+    let patch = json!({ "config": object, "data": object, "metadata": object });
+    let reply = scene.ask("b", "PATCH ", &patch).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    pushed(&push(&scene, said("\"")).await);
 }

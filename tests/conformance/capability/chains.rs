@@ -22,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("CH-025", "a hidden event is no cause but for those who want it", hidden),
         case("CH-025", "a query causes nothing that changes something", of_a_query),
         case("CH-056", "every link names its cause, and all of them the first", linked),
+        case("CH-059", "a ninth link by a starter's own event counts once", emitted_by_the_starter),
         case("CH-056", "a delivered event that is a call is a link", delivered),
     ]
 }
@@ -227,6 +228,27 @@ async fn linked(scene: Scene) {
     let last = &told.last().expect("a call arrived").data;
     assert_eq!(last["causationId"], json!(second));
     assert_eq!((&last["correlationId"], &last["depth"]), (&json!(first), &json!(3)));
+}
+
+async fn emitted_by_the_starter(mut scene: Scene) {
+    let subscriptions = json!([{ "type": "a.done", "command": "b.run" }]);
+    scene.sync("b", &json!({ "subscriptions": subscriptions })).await;
+    scene.world.restart();
+    scene.next_minute();
+    let mut last = id(&scene.command("a", "b.run", json!({})).await);
+    for _ in 0..6 {
+        last = id(&scene.command("a", "b.run", caused(&last)).await);
+    }
+    let reply = scene.emit("a", event("a.done", Some(&last))).await;
+    assert_eq!((reply.status.as_u16(), &reply.body["depth"]), (201, &json!(8)));
+    scene.partners.take();
+    scene.settle().await;
+    assert!(scene.partners.received("b.run").is_empty());
+    // Eight links of its own, and the ninth that the event would have been.
+    for _ in 0..111 {
+        assert_eq!(scene.command("a", "b.run", json!({})).await.status, 201);
+    }
+    limited(&scene.command("a", "b.run", json!({})).await, "extension", 300);
 }
 
 async fn delivered(mut scene: Scene) {

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::codes::chain;
-use super::events::event;
+use super::events::{event, subscribed};
 use super::manifests;
 use super::scene::{LOCK, Scene};
 use super::{Case, bare};
@@ -25,6 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
         storm("CH-052", "64 callers get at most 60 requests for choices through", options_rate),
         storm("CH-018 CH-017", "64 callers with one key have it run once", one_key),
         storm("CH-018", "64 callers with eight keys have each run once", eight_keys),
+        storm("", "who reads on while 64 callers emit misses nothing", reading_on),
         storm("CH-056 CH-058", "64 callers get no chain past its eighth link", chains),
     ]
 }
@@ -144,6 +145,9 @@ async fn one_key(storm: Storm) {
     assert_eq!(ids(&replies).len(), 1);
     let told = storm.scene.partners.take();
     assert_eq!(told.len(), 1, "{told:?}");
+    // A repeat needs no place among the calls of the target.
+    let busy = replies.iter().filter(|reply| reply.status == 503).count();
+    assert_eq!(busy, 0, "of {CALLERS}");
     let ran = told[0].word();
     let conflicts = replies.iter().filter(|reply| reply.status == 409).count();
     assert!(conflicts <= CALLERS / 2, "{conflicts} conflicts");
@@ -165,6 +169,44 @@ async fn eight_keys(storm: Storm) {
         told.iter().map(|told| told.data["idempotencyKey"].to_string()).collect();
     assert_eq!(told.len(), keys.len(), "no key ran twice");
     assert_eq!(keys.len(), ids(&replies).len());
+}
+
+/// The ids of the events after one, as `b` reads them.
+async fn after(storm: &Storm, last: &str) -> Vec<String> {
+    let path = match last {
+        "" => "GET /events".to_owned(),
+        last => format!("GET /events?after={last}"),
+    };
+    let reply = storm.scene.ask("b", &path, &json!({})).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let events = reply.body["results"].as_array().expect("a list").iter();
+    events.map(|event| event["id"].as_str().expect("an event has an id").to_owned()).collect()
+}
+
+async fn reading_on(mut storm: Storm) {
+    subscribed(&mut storm.scene).await;
+    let emitting = storm.each(1, |number| {
+        let n = u32::try_from(number).expect("it fits");
+        storm.scene.request("a", "POST /events", &event("a.done", n))
+    });
+    let reading = async {
+        let (mut seen, mut rounds) = (Vec::<String>::new(), 0);
+        while seen.len() < CALLERS && rounds < 10_000 {
+            let last = seen.last().cloned().unwrap_or_default();
+            seen.extend(after(&storm, &last).await);
+            rounds += 1;
+            tokio::task::yield_now().await;
+        }
+        seen
+    };
+    let (replies, seen) = futures_util::future::join(emitting, reading).await;
+    assert!(replies.iter().all(|reply| reply.status == 201), "{:?}", replies[0].body);
+    let all = after(&storm, "").await;
+    assert_eq!((all.len(), &seen), (CALLERS, &all));
+    storm.scene.settle().await;
+    let told = storm.scene.partners.received("b:event.emitted");
+    let told: Vec<_> = told.iter().filter_map(|told| told.data["event"]["id"].as_str()).collect();
+    assert_eq!(told, all, "the order of the webhooks");
 }
 
 async fn chains(storm: Storm) {

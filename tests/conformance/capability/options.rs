@@ -20,6 +20,9 @@ pub(crate) fn cases() -> Vec<Case> {
         case("CH-064", "choices are kept for one caller, lock, query and input", separately),
         case("CH-064", "choices are kept over processes", over_processes),
         case("CH-062", "the query is asked with the parameters and what is filled in", asked),
+        case("CH-009 CH-034", "another's query is asked only where its caller may", foreign),
+        case("CH-021 CH-034", "a query that is not available has no choices", off),
+        case("CH-022 CH-003", "what no query takes is the caller's doing", untaken),
         case("CH-009", "who may not call the command gets no choices for it", not_allowed),
     ]
 }
@@ -61,6 +64,9 @@ async fn unavailable(scene: Scene) {
         Answer::error(&error),
         Answer::output(&json!([])),
         Answer::output(&json!({ "options": [{ "value": 1 }] })),
+        Answer::output(&json!([[]])),
+        Answer::output(&json!([[{ "value": 1, "label": "x" }]])),
+        Answer::output(&json!({ "options": [[1, "x"]] })),
         Answer::output(&json!({ "options": [{ "value": {}, "label": "x" }] })),
         Answer::Echo.after_millis(10_001),
         Answer::Fails(SendFault::Broken("no".into())),
@@ -70,7 +76,7 @@ async fn unavailable(scene: Scene) {
         scene.partners.answer("b.colors", answer);
         refused(&ask(&scene).await, 502, "options-unavailable");
     }
-    assert_eq!(scene.partners.take().len(), 9);
+    assert_eq!(scene.partners.take().len(), 12);
     let reply = scene.options("a", json!({ "id": "b.choose", "field": "broken" })).await;
     refused(&reply, 502, "options-unavailable");
 }
@@ -181,4 +187,70 @@ async fn not_allowed(scene: Scene) {
     assert_eq!(scene.ask("b", "PUT /availability", &push).await.status, 200);
     refused(&ask(&scene).await, 403, "caller-not-allowed");
     assert_eq!(scene.partners.count(), 0);
+}
+
+/// A command of an extension with a field that has choices of this query.
+fn picking(id: &str, query: &str) -> Value {
+    let field = json!({ "x-chaster-options": { "query": query } });
+    manifests::taking(id, json!({ "properties": { "f": field } }))
+}
+
+async fn foreign(mut scene: Scene) {
+    let for_wearers = manifests::for_callers("b.worn", &["wearer"]);
+    let queries = json!([for_wearers, manifests::capability("b.open")]);
+    let commands = json!([picking("b.pick", "b.worn")]);
+    scene.sync("b", &json!({ "commands": commands, "queries": queries })).await;
+    let commands = json!([picking("a.worn", "b.worn"), picking("a.open", "b.open")]);
+    scene.sync("a", &json!({ "commands": commands })).await;
+    scene.world.restart();
+    for query in ["b.worn", "b.open"] {
+        scene.partners.answer(query, Answer::output(&choices(&["red"])));
+    }
+    let field = |id: &str| json!({ "id": id, "field": "f" });
+    refused(&scene.options("a", field("a.worn")).await, 502, "options-unavailable");
+    assert_eq!(scene.partners.count(), 0);
+    check(&scene.options("a", field("a.open")).await, 200, choices(&["red"]));
+    // What an extension asks itself for its own fields is its own affair, and stays so.
+    check(&scene.options("a", field("b.pick")).await, 200, choices(&["red"]));
+    refused(&scene.options("a", field("a.worn")).await, 502, "options-unavailable");
+    let narrow = json!({ "commands": { "b.open": { "available": true, "invocableBy": [] } } });
+    assert_eq!(scene.ask("b", "PUT /availability", &narrow).await.status, 200);
+    scene.pass(20);
+    refused(&scene.options("a", field("a.open")).await, 502, "options-unavailable");
+    assert_eq!(scene.partners.count(), 2);
+}
+
+async fn off(mut scene: Scene) {
+    answer(&scene, &choices(&["red"]));
+    let push = |available: bool| json!({ "commands": { "b.colors": { "available": available } } });
+    assert_eq!(scene.ask("b", "PUT /availability", &push(false)).await.status, 200);
+    refused(&ask(&scene).await, 502, "options-unavailable");
+    assert_eq!(scene.ask("b", "PUT /availability", &push(true)).await.status, 200);
+    check(&ask(&scene).await, 200, choices(&["red"]));
+    scene.pass(20);
+    scene.org("PATCH", LOCK, Some(&json!({ "status": "unlocked" }))).await;
+    refused(&ask(&scene).await, 502, "options-unavailable");
+    assert_eq!(scene.partners.received("b.colors").len(), 1);
+}
+
+async fn untaken(scene: Scene) {
+    let send = async |body: &str| {
+        let mut call = scene.request("a", "POST /options", &json!({}));
+        call.body = body.as_bytes().to_vec();
+        scene.world.send(call).await
+    };
+    for input in ["1e999", r#"{"a":1,"a":2}"#, r#"{"a":{"b":1,"b":1}}"#] {
+        let reply = send(&format!(r#"{{"id":"b.choose","field":"color","input":{input}}}"#)).await;
+        refused(&reply, 422, "invalid-input");
+    }
+    let long = "s".repeat(2_049);
+    let reply = send(&format!(r#"{{"id":"x","field":"f","search":"{long}"}}"#)).await;
+    let text = json!({ "statusCode": 400, "code": "bad-request", "message": "${any}" });
+    check(&reply, 400, text);
+    assert_eq!(scene.partners.count(), 0);
+    // An input of null is one that was given.
+    answer(&scene, &choices(&[]));
+    let body = r#"{"id":"b.choose","field":"color","input":null}"#;
+    check(&send(body).await, 200, choices(&[]));
+    assert_eq!(scene.partners.take()[0].data["input"], json!({ "input": null }));
 }

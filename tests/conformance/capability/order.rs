@@ -12,6 +12,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("CH-002", "a refusal is the same on every run, and nothing ran", again_and_again),
         case("CH-002", "the first check that fails answers", in_order),
+        case("CH-010 CH-011 CH-015", "an event is checked in order as well", events_in_order),
         case("CH-003 CH-006", "other faults have the same shape, with their own codes", others),
         case("CH-003 CH-006", "what no handler sees has the same shape", no_handler),
         case("CH-003", "a person's call is refused in the same shape, for the 21 codes", people),
@@ -76,6 +77,24 @@ async fn in_order(mut scene: Scene) {
     scene.org("PATCH", LOCK, Some(&json!({ "status": "locked" }))).await;
     let reply = scene.command("a", "bare.typed", body).await;
     refused(&reply, 422, "not-dispatchable");
+    nothing_ran(&scene);
+}
+
+async fn events_in_order(scene: Scene) {
+    for kind in ["lock.x", "b.done", "a.none", "x"] {
+        let body = json!({ "type": kind, "actor": "me" });
+        check(&scene.emit("a", body).await, 400, fault(400, "bad-request"));
+    }
+    for kind in ["b.NOT VALID", "b", "b.", "b.x.y", ""] {
+        let reply = scene.emit("a", json!({ "type": kind, "causationId": "none" })).await;
+        refused(&reply, 403, "foreign-namespace");
+    }
+    for kind in ["a", "a.", "a.NOT VALID", "a.x.y", "a.none"] {
+        let reply = scene.emit("a", json!({ "type": kind, "causationId": "none" })).await;
+        refused(&reply, 404, "unknown-event");
+    }
+    let reply = scene.emit("a", json!({ "type": "lock.NOT VALID" })).await;
+    refused(&reply, 403, "reserved-namespace");
     nothing_ran(&scene);
 }
 

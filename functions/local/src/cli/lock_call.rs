@@ -10,7 +10,7 @@ use super::{hive, input, output};
 
 /// What is called, and on whose behalf.
 #[derive(Debug, clap::Args)]
-pub(super) struct Call {
+pub struct Call {
     /// The lock
     lock: String,
     /// The command or query, as the extension declares it: <slug>.<name>

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use annex_core::call::{CallSettings, Calls};
-use annex_core::limits::WAIT_MAX;
+use annex_core::limits::{PARTNER_CALLS_MAX, WAIT_MAX};
 use annex_core::ports::{Handler, Outage, Ports, QueueName, Store};
 use annex_core::time::Timestamp;
 use annex_egress::{Policy, SystemResolver, WebhookClient};
@@ -77,6 +77,8 @@ impl Lambda {
             slow_retry_window: self.settings.slow_retry_window,
             refusals_filed_every: REFUSALS_FILED_EVERY,
             check_within: Some(WAIT_MAX),
+            // A function works on one call at a time.
+            partner_calls: PARTNER_CALLS_MAX,
         };
         Ok(Calls::new(ports, Arc::new(launcher), settings))
     }

@@ -125,6 +125,8 @@ pub struct CallSettings {
     /// How long an extension may take to check a configuration, its schema and its retries included, before who sets it gets an error;
     /// `None`: as long as any message. For entries that must have answered by then.
     pub check_within: Option<Duration>,
+    /// Calls of one capability extension that a process has under way at most (CH-035).
+    pub partner_calls: usize,
 }
 
 impl Default for CallSettings {
@@ -133,6 +135,7 @@ impl Default for CallSettings {
             slow_retry_window: limits::SLOW_RETRY_WINDOW,
             refusals_filed_every: Duration::ZERO,
             check_within: None,
+            partner_calls: limits::PARTNER_CALLS_MAX,
         }
     }
 }
@@ -163,7 +166,7 @@ impl Calls {
     pub fn new(ports: Ports, launcher: Arc<dyn Launcher>, settings: CallSettings) -> Self {
         Self {
             inner: Arc::new(Inner {
-                capabilities: Capabilities::new(ports.clone()),
+                capabilities: Capabilities::new(ports.clone(), settings.partner_calls),
                 ports,
                 launcher,
                 settings,

@@ -34,6 +34,8 @@ pub(super) struct Inner {
     pub(super) options: Remembered<String, Choices>,
     /// Calls under way in this process, by target.
     pub(super) running: Slots<Slug>,
+    /// How many of a target there are at most.
+    pub(super) partner_calls: usize,
     /// Whose turn it is to claim a call with a key, by the call's id.
     pub(super) turns: Remembered<String, Mutex<()>>,
 }
@@ -52,8 +54,8 @@ pub struct Known {
 }
 
 impl Capabilities {
-    /// Over these ports.
-    pub fn new(ports: Ports) -> Self {
+    /// Over these ports, with so many calls of one target under way at a time.
+    pub fn new(ports: Ports, partner_calls: usize) -> Self {
         let options =
             Remembered::weighed(OPTIONS_CACHED_BYTES_MAX, |key: &String, choices: &Choices| {
                 u32::try_from(key.len() + choices.json.len()).unwrap_or(u32::MAX)
@@ -67,6 +69,7 @@ impl Capabilities {
                 extensions,
                 options,
                 running: Slots::default(),
+                partner_calls,
                 turns: Remembered::new(KEYED_CALLS_REMEMBERED_MAX),
             }),
         }

@@ -12,7 +12,7 @@ use crate::capability::options::Asked;
 use crate::capability::refusal::Refusal;
 use crate::capability::service::{Capabilities, Known};
 use crate::keys;
-use crate::limits::{CAPABILITY_LEASE, PARTNER_CALLS_MAX};
+use crate::limits::CAPABILITY_LEASE;
 use crate::ports::{Key, Outage};
 use crate::slots::Slot;
 use crate::stored;
@@ -109,7 +109,7 @@ impl Capabilities {
     /// A place among the calls of a target (CH-035).
     fn place(&self, target: &Known) -> Result<Slot<Slug>, Refusal> {
         let slug = &target.extension.slug;
-        self.inner.running.take(slug, PARTNER_CALLS_MAX).ok_or(Refusal::PartnerBusy)
+        self.inner.running.take(slug, self.inner.partner_calls).ok_or(Refusal::PartnerBusy)
     }
 
     fn lease(&self) -> Lease {

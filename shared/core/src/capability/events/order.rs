@@ -59,3 +59,40 @@ impl Turn {
         format!("{:016x}{:016x}", self.number, ports.ids.random())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::ports::{Commit, Committed};
+    use crate::testkit::{ManualClock, MemoryStore, ports};
+    use crate::time::Timestamp;
+
+    #[tokio::test]
+    async fn who_was_slower_comes_behind_whatever_the_clock_says() {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_000)));
+        let ports = ports(Arc::new(MemoryStore::new(clock.clone())), &clock, 1);
+        let (oid, lock) = (
+            Oid::parse("000000a0-0000-4000-8000-000000000000").unwrap(),
+            LockId::parse("l").unwrap(),
+        );
+        let commit = async |turn: &Turn| {
+            let commit = Commit { writes: vec![turn.write.clone()], ..Commit::default() };
+            ports.store.commit(commit).await.unwrap()
+        };
+        let slow = next(&ports, oid, &lock, None).unwrap();
+        clock.advance(Duration::from_secs(5));
+        let fast = next(&ports, oid, &lock, None).unwrap();
+        assert_eq!(commit(&fast).await, Committed::Done);
+        let Committed::Lost { found, .. } = commit(&slow).await else { panic!("two have a place") };
+        clock.set_now(Timestamp::from_secs(7));
+        let slow = next(&ports, oid, &lock, found.as_ref()).unwrap();
+        assert_eq!(commit(&slow).await, Committed::Done);
+        assert!(fast.id(&ports) < slow.id(&ports));
+        assert!(fast.place(&ports) < slow.place(&ports));
+        assert_ne!(slow.id(&ports), slow.id(&ports));
+        assert!(crate::capability::link::is_id(&slow.id(&ports)));
+    }
+}

@@ -8,7 +8,7 @@ use crate::capability::refusal::Refusal;
 use crate::capability::service::Capabilities;
 use crate::fault::{Code, Fault};
 use crate::keys;
-use crate::limits::{LOCK_EVENTS_SCANNED_MAX, LOCK_EVENTS_LISTED_MAX, SCOPE_PAGE_BYTES_MAX};
+use crate::limits::{LOCK_EVENTS_LISTED_MAX, LOCK_EVENTS_SCANNED_MAX, SCOPE_PAGE_BYTES_MAX};
 use crate::ports::Query;
 use crate::stored;
 

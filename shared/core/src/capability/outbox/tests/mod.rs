@@ -18,14 +18,14 @@ use crate::capability::{extensions, operations};
 use crate::org_errors;
 use crate::ports::Message;
 
-use world::World;
+use world::{LARGE, World};
 
 #[tokio::test]
 async fn a_webhook_that_fails_is_tried_five_times_with_five_request_ids_and_then_filed() {
     for is_atomic in [true, false] {
         let mut world = World::new(is_atomic).await;
         world.register("dice", true).await;
-        for status in [500, 0, 301, 404, 503] {
+        for status in [500, 0, 301, LARGE + 404, 503] {
             world.receivers.says.lock().unwrap().push(("dice", status));
         }
         let session = world.install("dice", "l-1").await;
@@ -198,6 +198,17 @@ async fn a_receiver_that_hangs_holds_its_own_lock_only() {
 }
 
 #[tokio::test]
+async fn what_is_said_beside_a_2xx_does_not_matter() {
+    let mut world = World::new(true).await;
+    world.register("dice", true).await;
+    world.receivers.says.lock().unwrap().push(("dice", LARGE + 299));
+    world.install("dice", "l-1").await;
+    world.run().await;
+    assert_eq!((world.receivers.got.lock().unwrap().len(), world.left()), (1, 0));
+    assert!(org_errors::list(&world.ports, world.oid).await.unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn a_drain_ends_in_time_and_its_message_goes_on() {
     struct Slow(Arc<crate::testkit::ManualClock>);
 
@@ -229,7 +240,7 @@ async fn a_drain_ends_in_time_and_its_message_goes_on() {
     }
     let mut ports = world.ports.clone();
     ports.outbound = Arc::new(Slow(world.clock.clone()));
-    let calls = crate::capability::Capabilities::new(ports.clone());
+    let calls = crate::capability::Capabilities::new(ports.clone(), 16);
     let place = sessions::place(&session);
     let drain = || super::drain(&ports, &calls, &place, None);
     // 45 s: the fifth begins within 40 s, the sixth does not.
