@@ -21,6 +21,10 @@ const FUNCTIONS: &[&str] = &["api", "dispatch", "resume", "meter", "daily", "loc
 const FENCES: &[(&str, &[&[&str]])] = &[
     ("annex-core", &[CLOUD, STORES, CLIENTS, SERVERS, ENGINES, FUNCTIONS, &["tokio", "mio"]]),
     ("annex-entropy", &[CLOUD, STORES, CLIENTS, SERVERS, ENGINES, FUNCTIONS, &["tokio", "mio"]]),
+    (
+        "annex-vectors",
+        &[CLOUD, STORES, CLIENTS, SERVERS, ENGINES, FUNCTIONS, &["annex-core", "tokio"]],
+    ),
     ("annex-egress", &[CLOUD, STORES, ENGINES, FUNCTIONS, &["axum"]]),
     ("annex-aws", &[STORES, ENGINES, FUNCTIONS]),
     ("annex-embedded", &[CLOUD, CLIENTS, SERVERS, ENGINES, FUNCTIONS]),

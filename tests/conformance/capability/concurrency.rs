@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::codes::chain;
-use super::events::{event, subscribed};
+use super::events::event;
 use super::manifests;
 use super::scene::{LOCK, Scene};
 use super::{Case, bare};
@@ -184,7 +184,9 @@ async fn after(storm: &Storm, last: &str) -> Vec<String> {
 }
 
 async fn reading_on(mut storm: Storm) {
-    subscribed(&mut storm.scene).await;
+    let wants = json!([{ "type": "a.done" }]);
+    storm.scene.sync("b", &json!({ "subscriptions": wants })).await;
+    storm.scene.calm().await;
     let emitting = storm.each(1, |number| {
         let n = u32::try_from(number).expect("it fits");
         storm.scene.request("a", "POST /events", &event("a.done", n))

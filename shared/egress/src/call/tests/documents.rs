@@ -67,7 +67,7 @@ async fn nothing_of_a_document_reaches_the_module() {
     let body = json!({"method": "POST", "body": {"document": "doc-1"}, "sign": sign});
     let answered = scene.ask(&to_vendor(body)).await;
     assert_eq!(scene.sent().remove(0).body.len(), 1 << 20);
-    assert_eq!(answered["status"], 200);
+    assert_eq!(answered["status"], 204);
     assert!(!answered.to_string().contains("ddd"), "{answered}");
 }
 
