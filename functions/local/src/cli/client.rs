@@ -154,8 +154,10 @@ impl Client {
         let broke = |why: String| Error::Unreachable(format!("{}: {why}", self.base()));
         let exchange = async {
             let response = self.http.request(request).await.map_err(|error| {
-                if error.is_connect() {
+                if error.is_connect() && self.base().starts_with("http://") {
                     broke("could not connect: is `annex serve` running?".into())
+                } else if error.is_connect() {
+                    broke(format!("could not connect: {}", root_cause(&error)))
                 } else {
                     broke(format!("the connection broke: {}", root_cause(&error)))
                 }
