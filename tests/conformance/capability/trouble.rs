@@ -76,14 +76,13 @@ impl Subject {
 }
 
 /// A case in which one thing goes wrong at each call of the backend, one after the other. On an emulator, where each life
-/// takes its time, only a process dies, and only after what it asked for has happened: that it was lost before is the same
-/// on every backend.
+/// takes its time, processes only die, but for a command.
 fn at_each(clauses: &'static str, name: &'static str, subject: Subject) -> Case {
     let tried = bare(clauses, name, move |backend: Backend| async move {
         let calls = live(subject, backend, None).await;
         assert_ne!(calls, 0, "the backend is called");
         let faults: Vec<Fault> = match backend {
-            Backend::Dynamo => vec![Fault::DieAfter],
+            Backend::Dynamo if subject != Subject::Keyed => Fault::DEATHS.to_vec(),
             _ if backend.is_atomic() => Fault::DEATHS.to_vec(),
             _ => Fault::DEATHS.iter().chain(Fault::OUTAGES).copied().collect(),
         };
