@@ -63,12 +63,11 @@ pub(super) fn is_known_draft(draft: &Value) -> bool {
 
 /// Leaves of a schema only what validates, so that nothing that is compiled was not looked at here.
 pub(super) fn clean(schema: &mut Value) -> Result<(), String> {
-    if let Value::Object(members) = schema {
-        if let Some(draft) = members.shift_remove("$schema")
-            && !is_known_draft(&draft)
-        {
-            return Err("$schema: only the draft 2020-12 is known".to_owned());
-        }
+    if let Value::Object(members) = schema
+        && let Some(draft) = members.shift_remove("$schema")
+        && !is_known_draft(&draft)
+    {
+        return Err("$schema: only the draft 2020-12 is known".to_owned());
     }
     clean_inside(schema, &Place::default())
 }
