@@ -23,6 +23,10 @@ pub(crate) fn cases() -> Vec<Case> {
         case("", "sessions are found by the status of their lock, page by page", search),
         case("", "a patch changes what it names, byte for byte", patch),
         case("", "the history is read page by page, newest first", history),
+        case("CH-024", "a custom line is of its extension, or of a person that there is", roles),
+        case("", "120 custom lines a minute have a count of their own", many_lines),
+        case("", "a keyholder who comes with a session is a line of the history", with_keyholder),
+        case("", "a lock that is not there has no sessions and no history", no_lock),
         case("", "another organization, and a key of few permissions, is refused", strangers),
     ]
 }
@@ -306,4 +310,53 @@ async fn strangers(mut scene: Scene) {
     let call = Call::new("GET", &path).token(&few);
     assert_eq!(scene.world.send(call).await.status, 200);
     assert_eq!(scene.partners.count(), 0);
+}
+
+async fn roles(mut scene: Scene) {
+    let line = |role: &str| json!({ "title": "x", "role": role });
+    for role in ["wearer", "user", "extension"] {
+        let reply = scene.ask("a", "POST /logs/custom", &line(role)).await;
+        assert_eq!(reply.status, 201, "{}", reply.body);
+    }
+    for role in ["admin", "owner"] {
+        let reply = scene.ask("a", "POST /logs/custom", &line(role)).await;
+        check(&reply, 400, fault(400, "bad-request"));
+    }
+    let reply = scene.ask("a", "POST /logs/custom", &line("keyholder")).await;
+    refused(&reply, 422, "invalid-actor");
+    scene.org("PATCH", LOCK, Some(&json!({ "hasKeyholder": true }))).await;
+    let reply = scene.ask("a", "POST /logs/custom", &line("keyholder")).await;
+    assert_eq!(reply.status, 201, "{}", reply.body);
+}
+
+async fn many_lines(scene: Scene) {
+    let line = json!({ "title": "x" });
+    for _ in 0..120 {
+        assert_eq!(scene.ask("a", "POST /logs/custom", &line).await.status, 201);
+    }
+    scene.pass(20);
+    super::scene::limited(&scene.ask("a", "POST /logs/custom", &line).await, "extension", 40);
+    // Nothing else is touched by that: neither its calls nor the lines of others.
+    assert_eq!(scene.command("a", "b.run", json!({})).await.status, 201);
+    assert_eq!(scene.ask("b", "POST /logs/custom", &line).await.status, 201);
+    assert_eq!(scene.lines("b", "extension_blocked").await.len(), 0);
+    scene.pass(40);
+    assert_eq!(scene.ask("a", "POST /logs/custom", &line).await.status, 201);
+}
+
+async fn with_keyholder(mut scene: Scene) {
+    scene.join("c", &manifests::caller("c")).await;
+    scene.install_as("fresh", json!({ "extension": "c", "hasKeyholder": true })).await;
+    scene.install("a", "fresh").await;
+    scene.install_as(LOCK, json!({ "extension": "c", "hasKeyholder": true })).await;
+    assert_eq!(scene.lines("a", "keyholder_added").await.len(), 1);
+    let reply = scene.ask_on("fresh", "a", "POST /logs/search", &json!({})).await;
+    assert_eq!(reply.body["results"], json!([]), "a new lock began with one");
+}
+
+async fn no_lock(mut scene: Scene) {
+    let none = json!({ "error": "there is no lock nowhere", "code": "not-found" });
+    for rest in ["nowhere", "nowhere/sessions", "nowhere/history"] {
+        check(&scene.org("GET", rest, None).await, 404, none.clone());
+    }
 }

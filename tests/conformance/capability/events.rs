@@ -11,6 +11,7 @@ use crate::harness::door::Reply;
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
+        case("CH-021", "an event of a lock that has ended makes no calls", of_ended_lock),
         case("CH-010 CH-011 CH-015", "the namespace is checked before the type", namespaces),
         case("CH-023", "an event is answered whole", whole),
         case("CH-066", "a payload of 64 levels is taken, one of 65 is not", deep),
@@ -242,4 +243,19 @@ async fn side_by_side(mut scene: Scene) {
     assert_eq!(numbers(&scene, "b:event.emitted"), [1, 2]);
     scene.wait(60).await;
     assert_eq!(numbers(&scene, "b:event.emitted"), [1, 2, 1]);
+}
+
+async fn of_ended_lock(mut scene: Scene) {
+    subscribed(&mut scene).await;
+    scene.org("PATCH", LOCK, Some(&json!({ "status": "unlocked" }))).await;
+    scene.settle().await;
+    scene.partners.take();
+    assert_eq!(scene.emit("a", event("a.done", 1)).await.status, 201);
+    scene.settle().await;
+    assert_eq!(numbers(&scene, "b:event.emitted"), [1]);
+    assert_eq!(numbers(&scene, "c.run"), [0_i64; 0]);
+    let token = scene.world.token("user", "A").await.expect("a user signs in");
+    let errors = format!("/v1/errors/{}", super::scene::ORG);
+    let call = crate::harness::door::Call::new("GET", &errors).token(token);
+    assert_eq!(scene.world.send(call).await.body["errors"], json!([]), "nothing is given up");
 }

@@ -23,6 +23,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("CH-068", "an event that is gone is no cause either", gone),
         case("CH-067", "a record is for the two who know it", for_two),
         case("CH-067", "a person's call is in the record of its target", of_a_person),
+        case("CH-067", "the organization reads every record of its locks", of_the_organization),
     ]
 }
 
@@ -128,4 +129,24 @@ async fn of_a_person(mut scene: Scene) {
     check(&scene.ask("b", &path, &json!({})).await, 200, made.body.clone());
     let none = unknown("there is no such invocation");
     check(&scene.ask("a", &path, &json!({})).await, 404, none);
+}
+
+async fn of_the_organization(mut scene: Scene) {
+    scene.install("a", "l2").await;
+    scene.install("b", "l2").await;
+    let by_wearer = scene.person("wearer", "commands/b.run", json!({})).await;
+    let by_extension = scene.command("a", "b.run", json!({})).await;
+    for made in [&by_wearer, &by_extension] {
+        let id = made.body["id"].as_str().expect("an id");
+        let read = scene.org("GET", &format!("{LOCK}/invocations/{id}"), None).await;
+        check(&read, 200, made.body.clone());
+        let elsewhere = scene.org("GET", &format!("l2/invocations/{id}"), None).await;
+        let none = json!({ "error": "there is no such invocation", "code": "not-found" });
+        check(&elsewhere, 404, none);
+    }
+    let path = format!("/v1/orgs/{ORG}/scopes/lock/{LOCK}/invocations/inv_{}", "0".repeat(32));
+    let few = scene.world.token("key:ext.list", "A").await.expect("a key is made");
+    let call = crate::harness::door::Call::new("GET", &path).token(&few);
+    let own = json!({ "error": "${any}", "code": "forbidden" });
+    check(&scene.world.send(call).await, 403, own);
 }

@@ -21,7 +21,18 @@ use crate::{App, Authed, Fields, Params, json_bytes};
 use super::{Body, ContractResult, Developer, MixedResult, Refused};
 
 pub(super) fn routes() -> Routes {
-    routes!(command, query, record, options, emit, events, capabilities, command_as, query_as)
+    routes!(
+        command,
+        query,
+        record,
+        options,
+        emit,
+        events,
+        capabilities,
+        command_as,
+        query_as,
+        record_as
+    )
 }
 
 /// The session of a path, which must be of the extension that calls.
@@ -148,6 +159,25 @@ async fn record(
     Params((session, id)): Params<(String, String)>,
 ) -> ContractResult {
     let origin = origin(&app, &developer, &session).await?;
+    let found = app.calls.capabilities().record(&origin, &id).await?;
+    let found = found.ok_or_else(|| Fault::new(Code::NotFound, "there is no such invocation"))?;
+    Ok(json_bytes(StatusCode::OK, found))
+}
+
+/// Read the record of a call on a lock, whoever made it. Needs `invocation.get`.
+#[utoipa::path(get, path = "/v1/orgs/{oid}/scopes/lock/{lockId}/invocations/{invocationId}",
+    tag = "scopes",
+    params(("oid" = String, Path, description = "The organization"),
+        ("lockId" = String, Path, description = "The lock"),
+        ("invocationId" = String, Path, description = "The call")),
+    responses((status = 200, description = "The invocation record", body = Value)))]
+async fn record_as(
+    State(app): State<App>,
+    Authed(caller): Authed,
+    Params((oid, lock, id)): Params<(String, String, String)>,
+) -> MixedResult {
+    let origin = person(&oid, &lock, Invoker::Wearer.word())?;
+    caller.require(origin.oid, permission::INVOCATION_GET)?;
     let found = app.calls.capabilities().record(&origin, &id).await?;
     let found = found.ok_or_else(|| Fault::new(Code::NotFound, "there is no such invocation"))?;
     Ok(json_bytes(StatusCode::OK, found))

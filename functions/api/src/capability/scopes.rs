@@ -133,6 +133,7 @@ async fn list(
     Params((oid, lock)): Params<(String, String)>,
 ) -> ApiResult {
     let (oid, id) = scope(&caller, &oid, &lock, permission::EXT_LIST)?;
+    locks::require(&app.ports, oid, &id).await?;
     let found = sessions::list(&app.ports, oid, &id).await?;
     Ok(json(&Sessions { sessions: found.into_iter().map(Into::into).collect() }))
 }
@@ -210,6 +211,7 @@ async fn history_of(
         limit,
         ..history::Search::default()
     };
+    locks::require(&app.ports, oid, &id).await?;
     let found = history::search(&app.ports, oid, &id, search).await?;
     Ok(json(&Lines::new(&id, &found)))
 }

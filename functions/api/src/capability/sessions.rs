@@ -160,6 +160,8 @@ async fn log(
     body: Body,
 ) -> ContractResult {
     let session = find(&app, &caller.extension.slug, &id).await?;
+    let rates = app.calls.capabilities().rates();
+    rates.take_line(session.oid, &session.lock, &session.extension).await?;
     let line = operations::log(&app.ports, &session, &body.members()?).await?;
     let text = serde_json::to_vec(&ActionLog::new(&session.lock, &line))
         .map_err(|_| Fault::new(Code::Internal, "a line cannot be shown"))?;

@@ -25,6 +25,7 @@ const ROUTES: &[&str] = &[
     "GET /api/extensions/sessions/{sessionId}/pillory/status",
     "GET /v1/orgs/{oid}/scopes/lock/{lockId}",
     "GET /v1/orgs/{oid}/scopes/lock/{lockId}/history",
+    "GET /v1/orgs/{oid}/scopes/lock/{lockId}/invocations/{invocationId}",
     "GET /v1/orgs/{oid}/scopes/lock/{lockId}/sessions",
     "PATCH /api/extensions/sessions/{sessionId}",
     "PATCH /v1/orgs/{oid}/scopes/lock/{lockId}",

@@ -113,7 +113,7 @@ Examples:
     /// Rules that call extensions when an event matches: list, get, set, delete
     #[command(subcommand)]
     Rule(rule::Command),
-    /// Locks, which capability extensions are installed on: show, set, history
+    /// Locks, which capability extensions are installed on: show, set, call, ask, invocation, history
     #[command(subcommand)]
     Lock(lock::Command),
     /// Sessions: capability extensions installed on locks: create, list, delete
@@ -310,7 +310,6 @@ mod tests {
         check_refused("usage --by week", ErrorKind::InvalidValue);
         check_refused("completion powershell", ErrorKind::InvalidValue);
         check_refused("extension register x --contract other", ErrorKind::InvalidValue);
-        check_refused("extension register x --quiet", ErrorKind::MissingRequiredArgument);
         check_refused(
             "extension register x --webhook-password-file f",
             ErrorKind::MissingRequiredArgument,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use annex_core::capability::refusal::Refusal;
+
 /// Why a command did not do what was asked.
 #[derive(Debug)]
 pub enum Error {
@@ -37,8 +39,11 @@ impl Error {
         let value: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
         let member = |name: &str| value.get(name).and_then(|v| v.as_str()).map(str::to_owned);
         let message = || {
-            let details = value.get("details").map_or(String::new(), |more| format!(": {more}"));
-            member("message").map(|message| message + &details)
+            let message = member("message")?;
+            let meaning = Refusal::TABLE.iter().find(|(_, code, _)| *code == message);
+            let text = meaning.map_or(&*message, |(_, _, text)| text.trim().trim_end_matches('.'));
+            let details = value.get("details").map_or(String::new(), |more| format!(" {more}"));
+            Some(format!("{text}{details}"))
         };
         Self::Refused {
             text: member("error")
@@ -92,9 +97,13 @@ mod tests {
         check(&Error::refused(400, body), 1, "unknown parameter name: x (schema-refused)");
         check(&Error::refused(400, br#"{"error": "boom"}"#), 1, "boom (HTTP 400)");
         let body = br#"{"statusCode": 422, "code": "invalid-actor", "message": "invalid-actor"}"#;
-        check(&Error::refused(422, body), 1, "invalid-actor (invalid-actor)");
+        check(
+            &Error::refused(422, body),
+            1,
+            "`actor` is keyholder on a lock without a keyholder (invalid-actor)",
+        );
         let body = br#"{"code": "c", "message": "m", "details": {"reason": "r"}}"#;
-        check(&Error::refused(422, body), 1, r#"m: {"reason":"r"} (c)"#);
+        check(&Error::refused(422, body), 1, r#"m {"reason":"r"} (c)"#);
         check(&Error::refused(502, b"<html>"), 1, "the platform answered 502 (HTTP 502)");
     }
 

@@ -30,7 +30,7 @@ Examples:
         #[command(flatten)]
         definition: Box<Definition>,
         /// Print nothing but the developer token of a capability extension
-        #[arg(long, short, requires = "contract", help_heading = "Capability extensions")]
+        #[arg(long, short, help_heading = "Capability extensions")]
         quiet: bool,
     },
     /// Change an extension: only what is given changes
@@ -136,7 +136,7 @@ async fn register(definition: &Definition, quiet: bool, session: &Session) -> Re
             webhook.insert("password".to_owned(), input::secret("webhook password")?.into());
         }
     } else if members.contains_key("webhook") || members.contains_key("platform_owned") {
-        return Err(Error::Usage("only a capability extension has these: --contract".to_owned()));
+        return Err(Error::Usage("a webhook username and platform-owned are a capability extension's: add --contract chaster".to_owned()));
     } else if !members.contains_key("url") {
         return Err(Error::Usage("an extension needs a --url".to_owned()));
     } else if !members.contains_key("secret") {
@@ -150,7 +150,7 @@ async fn register(definition: &Definition, quiet: bool, session: &Session) -> Re
         let done = format!("{done}; its developer token is not shown again");
         return print_token(&answer, &done, quiet, session);
     }
-    session.print_done(&answer, &done)
+    if quiet { Ok(()) } else { session.print_done(&answer, &done) }
 }
 
 /// Prints what was done, and the developer token that the answer holds: the platform does not show it again.

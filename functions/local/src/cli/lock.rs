@@ -33,6 +33,16 @@ Examples:
 Examples:
   annex lock ask lock-1 dice.sides --as keyholder")]
     Ask(lock_call::Call),
+    /// Show a call of a capability on a lock, whoever made it
+    #[command(after_help = "\
+Examples:
+  annex lock invocation lock-1 inv_0123456789abcdef0123456789abcdef")]
+    Invocation {
+        /// The lock
+        lock: String,
+        /// The call, as its record names it
+        id: String,
+    },
     /// Show what happened on a lock, newest first
     #[command(after_help = "\
 Examples:
@@ -118,6 +128,11 @@ pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
         }
         Command::Call(call) => lock_call::run(call, false, session).await,
         Command::Ask(call) => lock_call::run(call, true, session).await,
+        Command::Invocation { lock, id } => {
+            let path = ["scopes", "lock", &lock, "invocations", &id];
+            let call = session.org(Method::GET, &path)?;
+            session.print_record(&call.send("reading the call").await?)
+        }
         Command::History(history) => {
             let (role, limit) = (history.role.map(word), history.limit.to_string());
             let given = [

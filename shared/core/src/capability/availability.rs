@@ -22,6 +22,8 @@ pub fn read(
     manifest: &Manifest,
     body: &Members,
 ) -> Result<BTreeMap<Qualified, Availability>, Refusal> {
+    // What is not understood would leave open what it was to close.
+    body.only(&["commands"])?;
     let commands = body.members("commands")?.ok_or_else(|| bad("commands is missing".into()))?;
     if AVAILABILITIES_MAX < commands.iter().len() {
         return Err(bad(format!("commands has more than {AVAILABILITIES_MAX} members")).into());
@@ -53,6 +55,8 @@ pub(super) fn why_not<'a>(lock: &Lock, said: Option<&'a Availability>) -> Option
 }
 
 fn one_of(declared: &Capability, said: &Members) -> Result<Availability, Refusal> {
+    said.only(&["available", "reason", "invocableBy"])
+        .map_err(|fault| bad(format!("{}: {}", declared.id, fault.message)))?;
     let available = said.flag("available")?;
     let available =
         available.ok_or_else(|| bad(format!("{}: available is missing", declared.id)))?;
@@ -147,6 +151,7 @@ mod tests {
             Ok(2),
         );
         check(r#"{"dice.roll":{}}"#, Err("bad-request"));
+        check(r#"{"dice.roll":{"available":true,"invocable_by":["wearer"]}}"#, Err("bad-request"));
         check(r#"{"dice.roll":{"available":1}}"#, Err("bad-request"));
         check(r#"{"dice.roll":null}"#, Err("bad-request"));
         check(r#"{"dice.roll":{"available":true,"invocableBy":"wearer"}}"#, Err("bad-request"));
@@ -155,6 +160,8 @@ mod tests {
         check(r#"{"cards.draw":{"available":true}}"#, Err("unknown-command"));
         check(r#"{"not an id":{"available":true}}"#, Err("invalid-command-id"));
         check("[]", Err("bad-request"));
+        let body = Members::read(br#"{"commands":{},"queries":{}}"#).unwrap();
+        assert_eq!(read(&manifest(), &body).unwrap_err().message(), "unknown member queries");
         let reason =
             |n| format!(r#"{{"dice.roll":{{"available":false,"reason":"{}"}}}}"#, "r".repeat(n));
         check(&reason(REASON_CHARS_MAX), Ok(1));

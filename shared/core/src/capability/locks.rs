@@ -73,17 +73,22 @@ pub async fn patch(ports: &Ports, oid: Oid, id: &LockId, patch: LockPatch) -> Ou
             history::add(ports, &mut change, (oid, id), &lock, &line).await?;
         }
         if lock.has_keyholder != before.has_keyholder {
-            let (kind, title) = match lock.has_keyholder {
-                true => ("keyholder_added", "The lock has a keyholder now"),
-                false => ("keyholder_removed", "The lock has no keyholder any more"),
-            };
-            let line = HistoryLine::new(ports, kind, title, None);
+            let line = keyholder_line(ports, lock.has_keyholder);
             history::add(ports, &mut change, (oid, id), &lock, &line).await?;
         }
         if change.commit(ports).await? == Committed::Done {
             return Ok(lock);
         }
     }
+}
+
+/// The line that says whether somebody holds the key of a lock from now on.
+pub(super) fn keyholder_line(ports: &Ports, has_keyholder: bool) -> HistoryLine {
+    let (kind, title) = match has_keyholder {
+        true => ("keyholder_added", "The lock has a keyholder now"),
+        false => ("keyholder_removed", "The lock has no keyholder any more"),
+    };
+    HistoryLine::new(ports, kind, title, None)
 }
 
 /// The writes that move the sessions of a lock to another status in the index.

@@ -16,7 +16,7 @@ use crate::ports::{Committed, Item, Key, Outage, Ports, Query, When, Write};
 use crate::stored;
 
 use super::extensions;
-use super::history::empty;
+use super::history::{self, empty};
 use super::id::{LockId, Slug};
 use super::locks::{self, put_lock};
 use super::message::Named;
@@ -147,9 +147,14 @@ pub async fn create(
             return Err(Fault::new(Code::BadRequest, text));
         }
         lock.sessions.insert(session.extension.clone(), session.id.clone());
+        let had_keyholder = lock.has_keyholder;
         lock.has_keyholder = new.has_keyholder.unwrap_or(lock.has_keyholder);
         lock.updated_at = now;
         let mut change = Change::of(put_lock(oid, lock_id, &lock, when));
+        if when != When::Absent && lock.has_keyholder != had_keyholder {
+            let line = locks::keyholder_line(ports, lock.has_keyholder);
+            history::add(ports, &mut change, (oid, lock_id), &lock, &line).await?;
+        }
         change.writes.push(put(&session, When::Always));
         let places = index(&session.extension, &session.id, lock.status);
         change.writes.extend(places.map(|key| put_index(key, oid, lock_id)));

@@ -55,8 +55,13 @@ impl Scene {
 
     /// Registers an extension, and installs it on a lock.
     pub(super) async fn install(&self, slug: &str, lock: &str) -> Installed {
+        self.install_as(slug, lock, &json!({"extension": slug})).await
+    }
+
+    /// Registers an extension, and installs it with this body.
+    pub(super) async fn install_as(&self, slug: &str, lock: &str, body: &Value) -> Installed {
         let token = self.register(slug).await;
-        let made = self.session(lock, &json!({"extension": slug})).await;
+        let made = self.session(lock, body).await;
         assert_eq!(made.status, 201, "{made:?}");
         let session = made.json()["sessionId"].as_str().unwrap().to_owned();
         Installed { token, session }

@@ -132,7 +132,8 @@ async fn a_pillory_is_shown_until_it_ends() {
 #[tokio::test]
 async fn lines_of_an_extension_are_found_by_role_and_page_newest_first() {
     let scene = Scene::new().await;
-    let dice = scene.install("dice", "l-1").await;
+    let body = json!({"extension": "dice", "hasKeyholder": true});
+    let dice = scene.install_as("dice", "l-1", &body).await;
     let cards = scene.install("cards", "l-1").await;
     for (at, role, title) in [
         (&dice, "wearer", "one"),

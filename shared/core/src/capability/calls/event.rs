@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::capability::events::EventRecord;
 use crate::capability::id::Qualified;
+use crate::capability::locks::NOT_ACTIVE;
 use crate::capability::outbox::{EventCalls, Place};
 use crate::capability::refusal::Refusal;
 use crate::capability::service::Capabilities;
@@ -48,7 +49,7 @@ impl EventCalls for Capabilities {
 
 impl Capabilities {
     /// Calls a command with an event, unless an earlier attempt has succeeded. The text says why it failed. A chain that
-    /// is too deep ends here.
+    /// is too deep ends here, and so does an event of a lock that has ended.
     async fn call_of_event(
         &self,
         origin: &Origin,
@@ -81,6 +82,8 @@ impl Capabilities {
                 Err(not) => {
                     return match self.refuse(origin, None, not).await? {
                         Refusal::DepthExceeded => Ok(None),
+                        // It will not be locked again for an event's sake.
+                        Refusal::CommandUnavailable { reason } if reason == NOT_ACTIVE => Ok(None),
                         refusal => Err(refusal),
                     };
                 }

@@ -4,7 +4,7 @@ use crate::fault::{Code, Fault, Outcome};
 use crate::json;
 use crate::limits::{MANIFEST_BYTES_MAX, MANIFEST_FAULT_BYTES_MAX};
 
-use super::id::Slug;
+use super::id::{Qualified, Slug};
 use super::model::{Capability, EventDeclaration, EventSubscription, Manifest};
 
 use self::entries::{Entries, unique};
@@ -31,7 +31,7 @@ pub struct ManifestChange {
 
 impl ManifestChange {
     /// The manifest after this change of `before`. A 400 where the two do not go together: an id that is a command and
-    /// a query, or more than [`MANIFEST_BYTES_MAX`] in all.
+    /// a query, a subscription to a command that is not declared, or more than [`MANIFEST_BYTES_MAX`] in all.
     pub fn apply(self, before: &Manifest) -> Outcome<Manifest> {
         let after = Manifest {
             commands: self.commands.unwrap_or_else(|| before.commands.clone()),
@@ -40,6 +40,13 @@ impl ManifestChange {
             subscriptions: self.subscriptions.unwrap_or_else(|| before.subscriptions.clone()),
         };
         unique_ids(&after.commands, &after.queries).map_err(refused)?;
+        for (index, wanted) in after.subscriptions.iter().enumerate() {
+            let declares = |id: &Qualified| after.commands.iter().any(|command| command.id == *id);
+            if let Some(id) = wanted.command.as_ref().filter(|id| !declares(id)) {
+                let text = format!("subscriptions[{index}].command: {id} is not declared");
+                return Err(refused(text));
+            }
+        }
         if crate::stored::bytes(&after).len() > MANIFEST_BYTES_MAX {
             return Err(refused(format!(
                 "with what was declared before, the manifest takes more than {MANIFEST_BYTES_MAX} bytes"

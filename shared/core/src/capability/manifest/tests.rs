@@ -148,6 +148,10 @@ fn an_id_is_well_formed_in_the_own_namespace_and_unique() {
     );
     let event = r#"{"type":"dice.e","payloadSchema":{}}"#;
     bad(&format!(r#"{{"events":[{event},{event}]}}"#), "events[1].type: stands there twice");
+    let text = r#"{"subscriptions":[{"type":"card.a","command":"dice.none"}]}"#;
+    let change = read(&slug(), text.as_bytes()).unwrap();
+    let fault = change.apply(&Manifest::default()).unwrap_err();
+    assert_eq!(fault.message, "subscriptions[0].command: dice.none is not declared");
     let own = "subscriptions[0].command: is not in the namespace \"dice\"";
     bad(r#"{"subscriptions":[{"type":"card.a","command":"card.b"}]}"#, own);
     let twice = "subscriptions[1]: stands there twice";

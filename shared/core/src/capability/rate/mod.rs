@@ -114,6 +114,19 @@ impl Rates {
         }
     }
 
+    /// Counts a line that an extension writes into a lock's history. The contract has no limit for these, so they have a
+    /// count of their own: everybody else on the lock is told of each, and nobody is blocked for them.
+    pub async fn take_line(&self, oid: Oid, lock: &LockId, slug: &Slug) -> Result<(), Refusal> {
+        let now = self.ports.clock.now();
+        let counter = format!("l:{slug}");
+        let bounds = [(&*counter, i128::from(EXTENSION_RATE_MAX))];
+        let count = window((oid, lock), now, &[(&counter, 1)], &bounds);
+        match self.ports.store.count(count).await? {
+            Counted::Done(_) => Ok(()),
+            Counted::Refused(_) => Err(limited(Bucket::Extension, window_end(now), now)),
+        }
+    }
+
     /// Counts one for an extension without a limit of its own: a chain that it started was too deep (CH-059). For the
     /// lock the caller has counted it already.
     ///
