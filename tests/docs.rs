@@ -225,7 +225,7 @@ fn the_page_of_capability_extensions_has_every_refusal_with_its_status_and_meani
 
 #[test]
 fn the_pages_of_the_api_name_every_permission_and_route() {
-    let page = page("docs/api.md") + &page("docs/capability-extensions.md");
+    let page = page("docs/api.md") + &page("docs/capability-routes.md");
     for word in permission::ALL {
         assert!(page.contains(&format!("`{word}`")), "no page names {word}");
     }

@@ -104,7 +104,12 @@ pub async fn run(command: Command, session: &Session) -> Result<(), Error> {
             session.print_rows(
                 &answer,
                 |value| value,
-                &[("NAME", "name"), ("URL", "url"), ("DESCRIPTION", "description")],
+                &[
+                    ("NAME", "name"),
+                    ("CONTRACT", "contract"),
+                    ("URL", "url"),
+                    ("DESCRIPTION", "description"),
+                ],
                 "no extensions",
             )
         }
