@@ -14,6 +14,7 @@ mod manifests;
 mod options;
 mod order;
 pub(crate) mod partners;
+mod places;
 mod rates;
 mod records;
 mod scene;
@@ -82,6 +83,7 @@ pub(crate) fn cases() -> Vec<Case> {
     all.extend(crowds::cases());
     all.extend(order::cases());
     all.extend(concurrency::cases());
+    all.extend(places::cases());
     all.extend(trouble::cases());
     for cases in [
         chains::cases(),

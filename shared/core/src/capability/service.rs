@@ -6,7 +6,8 @@ use futures_util::lock::Mutex;
 
 use crate::fault::{Code, Fault, Outcome};
 use crate::limits::{
-    COMPILED_CACHED_BYTES_MAX, KEYED_CALLS_REMEMBERED_MAX, OPTIONS_CACHED_BYTES_MAX,
+    COMPILED_CACHED_BYTES_MAX, EXTENSION_BLOCK, KEYED_CALLS_REMEMBERED_MAX,
+    OPTIONS_CACHED_BYTES_MAX, RATES_REMEMBERED_MAX,
 };
 use crate::ports::{Item, Outage, Ports};
 use crate::remembered::Remembered;
@@ -34,6 +35,8 @@ pub(super) struct Inner {
     pub(super) options: Remembered<String, Choices>,
     /// Calls under way in this process, by target.
     pub(super) running: Slots<Slug>,
+    /// Whether a target answered the last call within [`crate::limits::QUICK_CALL`].
+    pub(super) quick: Remembered<Slug, bool>,
     /// How many of a target there are at most.
     pub(super) partner_calls: usize,
     /// Whose turn it is to claim a call with a key, by the call's id.
@@ -69,6 +72,7 @@ impl Capabilities {
                 extensions,
                 options,
                 running: Slots::default(),
+                quick: Remembered::idle(RATES_REMEMBERED_MAX, EXTENSION_BLOCK),
                 partner_calls,
                 turns: Remembered::new(KEYED_CALLS_REMEMBERED_MAX),
             }),

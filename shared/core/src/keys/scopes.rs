@@ -75,6 +75,16 @@ pub fn event_order(oid: Oid, lock: &LockId) -> Key {
     Key::new(format!("{}#order", lock_partition(oid, lock)), "events")
 }
 
+/// A place among the calls of a target that are under way.
+pub fn running_call(slug: &Slug, place: usize) -> Key {
+    Key::new(running_calls(slug), format!("{place:010}"))
+}
+
+/// The partition of the calls of a target that are under way.
+pub fn running_calls(slug: &Slug) -> String {
+    format!("running#{slug}")
+}
+
 /// The record of a call of a capability.
 pub fn capability_call(oid: Oid, lock: &LockId, id: &str) -> Key {
     Key::new(format!("{}#call#{id}", lock_partition(oid, lock)), "record")

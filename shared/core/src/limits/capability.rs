@@ -44,7 +44,10 @@ pub const CAPABILITY_DEPTH_MAX: u32 = 8;
 /// Calls with a key that a process keeps in turn.
 pub const KEYED_CALLS_REMEMBERED_MAX: u64 = 10_000;
 
-/// Calls of one target extension in progress at a time in one process, unless set otherwise (CH-035).
+/// Answers that come sooner are quick: the next call of their target by the same process is not told to others.
+pub const QUICK_CALL: Duration = Duration::from_millis(100);
+
+/// Calls of one target extension in progress at a time, unless set otherwise (CH-035).
 pub const PARTNER_CALLS_MAX: usize = 16;
 
 /// How long an invoked extension may take to answer, its body included (CH-060), and how long it may take to accept a

@@ -14,10 +14,10 @@ use crate::capability::service::{Capabilities, Known};
 use crate::keys;
 use crate::limits::CAPABILITY_LEASE;
 use crate::ports::{Key, Outage};
-use crate::slots::Slot;
 use crate::stored;
 
 use super::body::Body;
+use super::place::Place;
 use super::record::{CallRecord, Lease};
 use super::{Asker, Origin};
 
@@ -29,7 +29,7 @@ pub(super) struct Admitted {
     /// The target's session on the lock.
     pub(super) session: String,
     /// Its place among the calls of the target.
-    pub(super) _slot: Slot<Slug>,
+    pub(super) place: Place,
 }
 
 /// Why a call may not run.
@@ -87,7 +87,7 @@ impl Capabilities {
         if !found.target.is_dispatchable() {
             return Err(Refusal::NotDispatchable.into());
         }
-        let slot = self.place(&found.target)?;
+        let place = self.place(&found.target).await?;
         let record = CallRecord {
             id: call,
             session: origin.session.clone().unwrap_or_else(|| found.session.id.clone()),
@@ -103,13 +103,7 @@ impl Capabilities {
             ending: None,
         };
         let (input, session) = (body.input.to_owned(), found.session.id);
-        Ok(Admitted { record, input, target: found.target, session, _slot: slot })
-    }
-
-    /// A place among the calls of a target (CH-035).
-    fn place(&self, target: &Known) -> Result<Slot<Slug>, Refusal> {
-        let slug = &target.extension.slug;
-        self.inner.running.take(slug, self.inner.partner_calls).ok_or(Refusal::PartnerBusy)
+        Ok(Admitted { record, input, target: found.target, session, place })
     }
 
     fn lease(&self) -> Lease {
@@ -139,8 +133,8 @@ impl Capabilities {
         if !found.target.is_dispatchable() {
             return Err(Refusal::NotDispatchable);
         }
-        let slot = self.place(&found.target)?;
         let id = super::call_id(self.ports().ids.uuid());
+        let place = self.place(&found.target).await?;
         let caller = origin.caller();
         let starter = caller.slug.clone();
         let record = CallRecord {
@@ -158,8 +152,9 @@ impl Capabilities {
             id,
         };
         let session = found.session.id;
-        let admitted = Admitted { record, input, target: found.target, session, _slot: slot };
+        let admitted = Admitted { record, input, target: found.target, session, place };
         let output = self.deliver(origin, &admitted).await;
+        self.leave(admitted.place).await;
         output.map(|output| output.get().to_owned()).map_err(|_| Refusal::OptionsUnavailable)
     }
 

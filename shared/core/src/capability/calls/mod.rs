@@ -10,6 +10,7 @@ mod answer;
 pub(super) mod body;
 mod deliver;
 mod event;
+mod place;
 pub mod record;
 mod run;
 

@@ -27,7 +27,7 @@ impl Capabilities {
         admitted: Admitted,
         turn: Option<Turn>,
     ) -> Result<CallRecord, Refusal> {
-        let record = &admitted.record;
+        let Admitted { ref record, .. } = admitted;
         let claim = record.write(origin.oid, &origin.lock, When::Absent);
         let commit = Commit { writes: vec![claim], ..Commit::default() };
         let claimed = self.ports().store.commit(commit).await?;
@@ -35,11 +35,15 @@ impl Capabilities {
         match claimed {
             Committed::Lost { found, .. } => {
                 let item = found.ok_or_else(|| Outage::new("a lost claim found nothing"))?;
-                self.repeated(origin, &item, &record.fingerprint).await
+                let stands = self.repeated(origin, &item, &record.fingerprint).await;
+                self.clear(admitted.place).await;
+                stands
             }
             Committed::Done => {
                 let result = self.deliver(origin, &admitted).await;
-                self.settle(origin, admitted.record, 1, result).await
+                let settled = self.settle(origin, admitted.record, 1, result).await;
+                self.leave(admitted.place).await;
+                settled
             }
         }
     }
