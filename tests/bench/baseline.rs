@@ -49,7 +49,7 @@ fn target(extension: &Extension) -> anyhow::Result<Target> {
     gzip.write_all(json.as_bytes())?;
     Ok(Target {
         address: extension.address.clone(),
-        path: "/",
+        paths: vec!["/".to_owned()],
         headers: vec![
             ("content-encoding", "gzip".to_owned()),
             (HEADER, Signature::new(SECRET.as_bytes()).sign(json.as_bytes())),

@@ -16,8 +16,8 @@ use crate::http::Connection;
 pub(crate) struct Target {
     /// `host:port`.
     pub(crate) address: String,
-    /// The path.
-    pub(crate) path: &'static str,
+    /// The paths, one after the other, from the start again behind the last.
+    pub(crate) paths: Vec<String>,
     /// Header names and values.
     pub(crate) headers: Vec<(&'static str, String)>,
     /// The body.
@@ -50,15 +50,16 @@ impl Latencies {
 }
 
 impl Target {
-    /// Makes the call and checks its answer.
-    async fn call(&self, connection: &mut Connection) -> anyhow::Result<()> {
-        let mut request = Request::post(self.path).header("host", &self.address);
+    /// Makes the call of this number and checks its answer.
+    async fn call(&self, connection: &mut Connection, number: usize) -> anyhow::Result<()> {
+        let path = &self.paths[number % self.paths.len()];
+        let mut request = Request::post(path).header("host", &self.address);
         for (name, value) in &self.headers {
             request = request.header(*name, value);
         }
         let (status, body) = connection.call(request.body(Full::new(self.body.clone()))?).await?;
         let text = String::from_utf8_lossy(&body);
-        ensure!(status == 200 && text.contains(self.expected), "answered {status}: {text}");
+        ensure!(status.is_success() && text.contains(self.expected), "answered {status}: {text}");
         Ok(())
     }
 }
@@ -81,9 +82,10 @@ pub(crate) async fn run(
         workers.push(tokio::spawn(async move {
             let mut times = Vec::with_capacity(calls / in_flight + 1);
             let one_less = |left: usize| left.checked_sub(1);
-            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
+            let next = || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+            while let Ok(number) = next() {
                 let began = Instant::now();
-                target.call(&mut connection).await?;
+                target.call(&mut connection, number).await?;
                 times.push(began.elapsed());
             }
             anyhow::Ok(times)
@@ -116,7 +118,7 @@ pub(crate) async fn paced(
             for call in (worker..calls).step_by(connections) {
                 let due = start + step * u32::try_from(call)?;
                 tokio::time::sleep_until(due).await;
-                target.call(&mut connection).await?;
+                target.call(&mut connection, call).await?;
                 times.push(due.elapsed());
             }
             anyhow::Ok(times)

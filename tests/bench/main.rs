@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 mod baseline;
+mod capability;
 mod http;
 mod load;
 mod platform;
@@ -38,6 +39,7 @@ enum Bench {
     Baseline,
     Startup,
     Paced,
+    Capability,
 }
 
 struct Options {
@@ -52,7 +54,8 @@ usage: annex-bench --annex FILE --scanner FILE [--calls N] [NAME]
   without a name  everything
   baseline        what the machine does without Annex
   startup         time to ready and idle memory, with an existing store
-  paced           what Annex adds at 500 calls a second, when nothing waits for a processor";
+  paced           what Annex adds at 500 calls a second, when nothing waits for a processor
+  capability      commands between two capability extensions";
 
 impl Options {
     fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Self> {
@@ -66,6 +69,7 @@ impl Options {
                 "baseline" => bench = Bench::Baseline,
                 "startup" => bench = Bench::Startup,
                 "paced" => bench = Bench::Paced,
+                "capability" => bench = Bench::Capability,
                 _ => bail!("unexpected argument: {arg}"),
             }
         }
@@ -106,6 +110,12 @@ async fn run(options: &Options) -> anyhow::Result<Report> {
     if options.bench == Bench::Startup {
         let mut platform = Platform::set_up(&options.annex, folder.path(), &extension).await?;
         startup(&mut platform, &mut report, "ready_ms").await?;
+        platform.stop()?;
+        return Ok(report);
+    }
+    if options.bench == Bench::Capability {
+        let mut platform = Platform::set_up(&options.annex, folder.path(), &extension).await?;
+        capability::run(&platform, &mut report).await?;
         platform.stop()?;
         return Ok(report);
     }

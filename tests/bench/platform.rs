@@ -12,6 +12,7 @@ use hyper::Request;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 
+use crate::IN_FLIGHT;
 use crate::http::{self, Connection};
 use crate::load::Target;
 use crate::process::Process;
@@ -80,8 +81,7 @@ impl Platform {
             "name": "scanner", "url": format!("http://{}/", extension.address), "secret": SECRET,
             "permissions": [], "required_extensions": [], "flairs": [],
         });
-        let json = "application/json";
-        platform.post("/v1/extension/definition", json, definition.to_string()).await?;
+        platform.post_json("/v1/extension/definition", &definition).await?;
         let made = platform.post("/v1/orgs/new", FORM, "name=bench&loc=auto".to_owned()).await?;
         let oid = made.pointer("/data/oid").and_then(Value::as_str);
         platform.oid = oid.context("no organization was made")?.to_owned();
@@ -107,6 +107,36 @@ impl Platform {
         http::once(&self.address, request.body(Full::new(Bytes::from(body)))?).await
     }
 
+    /// Posts JSON as who owns the organization.
+    pub(crate) async fn post_json(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        self.post(path, "application/json", body.to_string()).await
+    }
+
+    /// Puts JSON as who has another token.
+    pub(crate) async fn put_json(
+        &self,
+        path: &str,
+        token: &str,
+        body: &Value,
+    ) -> anyhow::Result<Value> {
+        let request = Request::put(path)
+            .header("host", &self.address)
+            .header("content-type", "application/json")
+            .header("authorization", format!("Bearer {token}"));
+        let request = request.body(Full::new(Bytes::from(body.to_string())))?;
+        http::once(&self.address, request).await
+    }
+
+    /// `host:port`.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The organization.
+    pub(crate) fn oid(&self) -> &str {
+        &self.oid
+    }
+
     /// The call that the benchmark makes.
     pub(crate) fn target(&self) -> Target {
         // The data holds no character that a form must encode but quotes, braces, colons, commas and blanks.
@@ -120,7 +150,7 @@ impl Platform {
             .collect();
         Target {
             address: self.address.clone(),
-            path: "/v1/extension/request/scanner",
+            paths: vec!["/v1/extension/request/scanner".to_owned()],
             headers: vec![
                 ("content-type", FORM.to_owned()),
                 ("authorization", format!("Bearer {}", self.token)),
@@ -163,7 +193,8 @@ impl Platform {
 async fn start(program: &Path, data: &Path, address: &str) -> anyhow::Result<(Process, Duration)> {
     let mut command = Command::new(program);
     command.args(["serve", "--allow-private-networks", "--listen", address, "--data"]).arg(data);
-    command.env_remove("ANNEX_ROOT_KEY");
+    // As many calls of one extension as are in flight.
+    command.arg("--partner-calls").arg(IN_FLIGHT.to_string()).env_remove("ANNEX_ROOT_KEY");
     let log = data.with_extension("log");
     let started = Instant::now();
     let mut process = Process::start(&mut command, &log)?;

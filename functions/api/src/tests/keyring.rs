@@ -2,6 +2,8 @@
 
 use annex_core::ids::Oid;
 use annex_core::key_check;
+use annex_core::ports::Keyring as _;
+use annex_core::testkit::FixedKeyring;
 use serde_json::{Value, json};
 
 use super::platform::Platform;
@@ -87,6 +89,55 @@ async fn what_an_older_key_made_works_until_it_is_retired_and_what_was_sealed_an
     let left =
         platform.store.items().into_keys().filter(|key| key.partition.starts_with("api-key#"));
     assert_eq!(left.count(), 0);
+}
+
+#[tokio::test]
+async fn two_processes_of_which_one_learns_a_step_later_understand_each_other() {
+    let first = Platform::new();
+    let (oid, owner) = first.org().await;
+    let second = first.beside(FixedKeyring::new());
+    // Who learns of a step first, and what both have learned before the next one begins.
+    for (one, other) in [(&first, &second), (&second, &first)] {
+        for step in [FixedKeyring::add, FixedKeyring::promote] {
+            step(&one.keyring);
+            understand_each_other(&[one, other], oid, &owner).await;
+            step(&other.keyring);
+            understand_each_other(&[one, other], oid, &owner).await;
+        }
+    }
+    // Everything is sealed anew by one of them, while the other may still seal with the key before.
+    walk(&first, "false").await;
+    understand_each_other(&[&first, &second], oid, &owner).await;
+}
+
+/// What each of them seals, signs and hashes is opened, verified and found by all.
+async fn understand_each_other(processes: &[&Platform], oid: Oid, owner: &str) {
+    let record = format!("/v1/hive/secret/{oid}/k/data");
+    for maker in processes {
+        let value = format!("sealed with {}", maker.keyring.current());
+        let data = json!({ "secret": value }).to_string();
+        maker.call(owner, "POST", &record, &[("data", &data)]).await.ok();
+        let keys = format!("/v1/orgs/{oid}/keys");
+        let form = [("key_name", "k"), ("perms", "secret.get,apikey.ctrl")];
+        let made = maker.call(owner, "POST", &keys, &form).await.ok();
+        let (api_key, hash) = (text(&made, "api_key"), text(&made, "key_hash"));
+        let token = maker.sign_in(&api_key, &oid.to_string()).await;
+        for reader in processes {
+            assert!(secret(reader, &token, oid).await.contains(&value));
+            reader.sign_in(&api_key, &oid.to_string()).await;
+        }
+        // It is found to be deleted by whoever did not make it.
+        let path = format!("{keys}?key_hash={hash}");
+        processes[0].call(owner, "DELETE", &path, &[]).await.ok();
+        let form = [("secret", api_key.as_str()), ("oid", "-")];
+        for reader in processes {
+            assert_eq!(reader.call("", "POST", "/jwt", &form).await.code(), "unauthenticated");
+        }
+    }
+}
+
+fn text(answer: &Value, member: &str) -> String {
+    answer[member].as_str().unwrap_or_else(|| panic!("no {member} in {answer}")).to_owned()
 }
 
 #[tokio::test]

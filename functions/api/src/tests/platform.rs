@@ -151,15 +151,29 @@ impl Platform {
         let clock = Arc::new(ManualClock::auto_advancing(Timestamp::parse(NOW).unwrap()));
         let store = Arc::new(MemoryStore::new(clock.clone()));
         let blobs = Arc::new(MemoryBlobs::new(clock.clone()));
-        let extension = Arc::new(Extension::default());
-        let keyring = Arc::new(FixedKeyring::new());
+        let ports = (clock, store, blobs);
+        Self::process(ports, Arc::default(), Arc::new(FixedKeyring::new()), 7)
+    }
+
+    /// Another process over the same store, with a key ring of its own.
+    pub(super) fn beside(&self, keyring: FixedKeyring) -> Self {
+        let ports = (self.clock.clone(), self.store.clone(), self.blobs.clone());
+        Self::process(ports, self.extension.clone(), Arc::new(keyring), 8)
+    }
+
+    fn process(
+        (clock, store, blobs): (Arc<ManualClock>, Arc<MemoryStore>, Arc<MemoryBlobs>),
+        extension: Arc<Extension>,
+        keyring: Arc<FixedKeyring>,
+        seed: u64,
+    ) -> Self {
         let ports = Ports {
             store: store.clone(),
             dead_letters: store.clone(),
             blobs: blobs.clone(),
             keyring: keyring.clone(),
             clock: clock.clone(),
-            ids: Arc::new(SeededIds::new(7)),
+            ids: Arc::new(SeededIds::new(seed)),
             outbound: extension.clone(),
         };
         let calls = Calls::new(ports.clone(), Arc::new(Inline), CallSettings::default());
