@@ -47,11 +47,12 @@ const ON_DYNAMO: &[&str] = &[
     "telemetry.json",
 ];
 
-/// Cases and scenarios that are too long for an emulator. What they ask of the store, shorter ones do too; and what one
-/// machine has of its own, as a disk that fills up, is nothing of DynamoDB's.
+/// Cases and scenarios that are too long for an emulator. What they ask of the store, shorter ones do too, and the tests
+/// in `shared/aws`; and what one machine has of its own, as a disk that fills up, is nothing of DynamoDB's.
 const LONG: &[&str] = &[
     "a large call that nobody waits for and that continues twelve times",
     "an update of the day",
+    "an organization that is deleted",
     "a full disk refuses a call before it is delivered, and loses none that was accepted",
 ];
 

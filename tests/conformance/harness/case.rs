@@ -50,6 +50,9 @@ pub(crate) struct Case {
     /// Dead letters.
     #[serde(default)]
     pub(crate) dead: usize,
+    /// Organizations of which nothing is left; the others have their errors and usage.
+    #[serde(default)]
+    pub(crate) gone: Vec<String>,
 }
 
 impl Case {
@@ -61,6 +64,11 @@ impl Case {
     /// The names of the organizations.
     pub(crate) fn org_names(&self) -> impl Iterator<Item = &str> {
         self.orgs.iter().map(|org| org.split('@').next().unwrap_or(org))
+    }
+
+    /// Those that are there at the end.
+    pub(crate) fn left(&self) -> impl Iterator<Item = &str> {
+        self.org_names().filter(|org| !self.gone.iter().any(|gone| gone == org))
     }
 }
 

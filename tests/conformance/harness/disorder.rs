@@ -45,6 +45,11 @@ impl Disorder {
         matches!(self, Self::Twice | Self::SideBySide | Self::Again)
     }
 
+    /// Whether no message comes later than this after it is due.
+    pub(crate) fn delays_at_most(self, most: Duration) -> bool {
+        !matches!(self, Self::Reverse | Self::Shuffled(_)) && self.delay() <= most
+    }
+
     pub(crate) fn copies(self) -> usize {
         if self == Self::Twice { 2 } else { 1 }
     }

@@ -5,7 +5,7 @@
 //! Schema requests are left out unless one is expected. Further members: `to`, `org`, `key`, `ident`, `data`, `data_text` (byte for byte), `config`, `inv_id`, `token` (whose), `at` (seconds
 //! since the steps began, or bounds of them), `headers` (all of them).
 
-use annex_core::ports::Clock as _;
+use annex_core::ports::{Clock as _, Scan};
 use base64::Engine as _;
 use serde_json::{Map, Value, json};
 
@@ -200,7 +200,10 @@ impl World {
 
     /// Errors, usage and dead letters at the end of a case.
     pub(crate) async fn check_records(&mut self, case: &Case) -> Result<(), String> {
-        for org in case.org_names() {
+        for org in &case.gone {
+            self.check_gone(org).await?;
+        }
+        for org in case.left() {
             let expected = match &case.errors {
                 None => json!([]),
                 Some(Value::Object(by_org)) => by_org.get(org).cloned().unwrap_or(json!([])),
@@ -216,6 +219,30 @@ impl World {
                 self.dead_letters.len(),
                 self.dead_letters
             ));
+        }
+        Ok(())
+    }
+
+    /// Nothing that names an organization is in the store.
+    async fn check_gone(&self, org: &str) -> Result<(), String> {
+        let oid = self.bindings.fill(&format!("${{{org}}}"));
+        for first in 'a'..='z' {
+            let mut scan = Scan::prefix(first);
+            loop {
+                let page = self.process.ports.store.scan(scan.clone()).await;
+                let page = page.map_err(|outage| outage.to_string())?;
+                for (key, item) in page.items {
+                    let data = String::from_utf8_lossy(&item.data);
+                    if [&*key.partition, &*key.sort, &*data].iter().any(|text| text.contains(&oid))
+                    {
+                        return Err(format!("{key:?} is left of {org}: {data}"));
+                    }
+                }
+                match page.next {
+                    Some(next) => scan.cursor = Some(next),
+                    None => break,
+                }
+            }
         }
         Ok(())
     }
@@ -245,7 +272,7 @@ impl World {
         // Whatever clock went where, all of it.
         let now = self.clock.now().max(self.clock.steady());
         let (from, to) = (now.secs() - 100 * 86_400, now.secs() + 100 * 86_400);
-        for org in case.org_names() {
+        for org in case.left() {
             let path = format!("/v1/orgs/${{{org}}}/usage?from={from}&to={to}");
             let path = self.bindings.fill(&path);
             let token = self.token("user", org).await?;

@@ -260,8 +260,9 @@ fn check_published(sent: &[String]) -> Result<(), String> {
     let mut claims = BTreeSet::new();
     for body in sent {
         let job: Value = serde_json::from_str(body).map_err(|error| error.to_string())?;
-        if let Some(claim) = job["start"]["claim"].as_str()
-            && !claims.insert(claim.to_owned())
+        let start = &job["start"];
+        if let Some(claim) = start["claim"].as_str()
+            && !claims.insert(format!("{claim} of {}", start["oid"]))
         {
             return Err(format!("{claim} was published twice"));
         }
