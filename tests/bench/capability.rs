@@ -86,14 +86,15 @@ async fn set_up(platform: &Platform, partner: &Partner) -> anyhow::Result<Target
             "contract": "chaster", "name": slug, "url": format!("http://{}/", partner.address),
             "webhook": { "username": slug, "password": "benchmark-password-0123456789" },
         });
-        let made = platform.post_json("/v1/extension/definition", &definition).await?;
+        let path = "/v1/extension/definition";
+        let made = platform.send_json("POST", path, &platform.operator, &definition).await?;
         token = made["developer_token"].as_str().context("no developer token")?.to_owned();
         let run = json!({
             "id": format!("{slug}.run"), "title": "Run", "invocableBy": ["extension"],
             "inputSchema": { "type": "object", "properties": { "number": { "type": "integer" } } },
         });
         let manifest = json!({ "slug": slug, "commands": [run] });
-        platform.put_json("/api/extensions/manifest", &token, &manifest).await?;
+        platform.send_json("PUT", "/api/extensions/manifest", &token, &manifest).await?;
     }
     let mut paths = Vec::with_capacity(locks);
     for lock in 0..locks {

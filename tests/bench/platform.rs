@@ -55,6 +55,8 @@ pub(crate) struct Platform {
     process: Process,
     oid: String,
     token: String,
+    /// The token of the platform's operator.
+    pub(crate) operator: String,
 }
 
 impl Platform {
@@ -75,8 +77,10 @@ impl Platform {
             process,
             oid: "-".to_owned(),
             token: String::new(),
+            operator: String::new(),
         };
         platform.sign_in(root.trim()).await?;
+        platform.operator.clone_from(&platform.token);
         let definition = json!({
             "name": "scanner", "url": format!("http://{}/", extension.address), "secret": SECRET,
             "permissions": [], "required_extensions": [], "flairs": [],
@@ -109,17 +113,20 @@ impl Platform {
 
     /// Posts JSON as who owns the organization.
     pub(crate) async fn post_json(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
-        self.post(path, "application/json", body.to_string()).await
+        self.send_json("POST", path, &self.token, body).await
     }
 
-    /// Puts JSON as who has another token.
-    pub(crate) async fn put_json(
+    /// Sends JSON as who has a token.
+    pub(crate) async fn send_json(
         &self,
+        method: &str,
         path: &str,
         token: &str,
         body: &Value,
     ) -> anyhow::Result<Value> {
-        let request = Request::put(path)
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
             .header("host", &self.address)
             .header("content-type", "application/json")
             .header("authorization", format!("Bearer {token}"));
